@@ -1,0 +1,5 @@
+"""`python -m benchmark` is `linc-bench`."""
+
+from benchmark.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,219 @@
+"""The command line: `linc-bench list`, `run` and `report`."""
+
+import argparse
+import errno
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmark.backbones import SUGGESTED
+from benchmark.datasets import known_datasets
+from benchmark.errors import LincBenchError
+from benchmark.estimate import estimate
+from benchmark.evaluation import evaluate
+from benchmark.executors import default_workers, make_executor
+from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
+from benchmark.noise import NOISE_KINDS, noise_named
+from benchmark.pipeline import Outcome, carry_out
+from benchmark.plan import Plan, Sources, Unit, plan_study
+from benchmark.progress import Progress, duration
+from benchmark.report import make_report
+from benchmark.studies import STUDIES, Study, study_named
+from detectors import DETECTORS, detector_named
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    console, problems = Console(), Console(stderr=True)
+    try:
+        return int(options.command(options, console))
+    except LincBenchError as error:
+        problems.print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
+    except KeyboardInterrupt:
+        problems.print("Stopped. What was finished is kept; the same command goes on from there.")
+        return 130
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+            raise
+        where = f" ({error.filename})" if error.filename else ""
+        problems.print(
+            f"error: {error.strerror}{where}. What was finished is kept; make room or choose another folder with "
+            "--results DIR, then run the same command again.", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="linc-bench", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="show studies, detectors, data sets, backbones and noise kinds")
+    listing.set_defaults(command=_list)
+
+    run = commands.add_parser("run", help="train and score a study, then report")
+    run.set_defaults(command=_run)
+    run.add_argument("study", nargs="?", default="demo", help="default: demo")
+    run.add_argument("--dataset", action="append", help="a name or a path (.npz, .csv, image folder); repeatable")
+    run.add_argument("--rate", action="append", type=float, help="share of wrong labels, 0 to 1; repeatable")
+    run.add_argument("--seed", action="append", type=int, help="training seed; repeatable")
+    run.add_argument("--detector", action="append", help="repeatable")
+    run.add_argument("--noise", help="noise kind")
+    run.add_argument("--backbone", help="any timm name")
+    run.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
+    run.add_argument("--image-size", type=int, metavar="PIXELS")
+    run.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
+    run.add_argument("--epochs", type=int)
+    run.add_argument("--batch-size", type=int)
+    run.add_argument("--data-root", type=Path, metavar="DIR", help="where MedMNIST files are, or are downloaded to")
+    run.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
+    run.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+    run.add_argument("--force", action="store_true", help="train again what is there already")
+    run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
+
+    report = commands.add_parser("report", help="make tables and figures from what is on disk")
+    report.set_defaults(command=_report)
+    report.add_argument("study", nargs="?", help="default: every study with results")
+    for command in (run, report):
+        command.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
+    return parser
+
+
+def _list(_: argparse.Namespace, console: Console) -> int:
+    sections = {
+        "studies": {study.name: study.summary for study in STUDIES},
+        "detectors": {detector.name: detector.summary for detector in DETECTORS},
+        "data sets": known_datasets()
+        | {
+            "path/to/file.npz": "any file in MedMNIST's layout",
+            "path/to/folder": "images in one sub-folder per class, or train, val and test folders of such",
+            "path/to/file.csv": "columns path and label, optionally split",
+        },
+        "backbones": SUGGESTED | {"any timm name": "weights from the hub, or from a file with --weights"},
+        "noise kinds": {kind.name: kind.summary for kind in NOISE_KINDS},
+    }
+    for title, entries in sections.items():
+        table = Table(
+            title=title, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2)
+        )
+        for name, summary in entries.items():
+            table.add_row(name, summary)
+        console.print(table)
+        console.print()
+    return 0
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    study = _overridden(study_named(options.study), options)
+    results = ResultsFolder(options.results)
+    sources = Sources(results, options.data_root, options.weights)
+    plan = plan_study(study, sources, options.force)
+    workers = options.workers or default_workers(study.training.threads, study.training.device, len(plan.units))
+    if workers < 1:
+        raise LincBenchError(f"--workers is {workers}; at least one is needed.")
+    if options.dry_run:
+        _show_plan(plan, workers, console)
+        return 0
+    results.prepare()
+    with make_executor(min(workers, max(1, len(plan.to_train())))) as executor:
+        outcomes = carry_out(plan, executor, Progress())
+    evaluate(plan, outcomes)
+    trained = sum(outcome.trained for outcome in outcomes)
+    console.print(f"{trained} of {len(plan.units)} runs trained, the others were there already.", highlight=False)
+    if any("training" not in outcome.failures for outcome in outcomes):
+        make_report(results, study.name, console)
+    return _tell_failures(outcomes, console)
+
+
+def _overridden(study: Study, options: argparse.Namespace) -> Study:
+    """The study with what the command line says instead; it then goes by another name, so as not to mix results."""
+    device = _device(options.device)
+    training = replace(
+        study.training,
+        epochs=_at_least_one("--epochs", options.epochs) or study.training.epochs,
+        batch_size=_at_least_one("--batch-size", options.batch_size) or study.training.batch_size,
+    )
+    changed = replace(
+        study,
+        datasets=tuple(dict.fromkeys(options.dataset or study.datasets)),
+        rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
+        training_seeds=tuple(dict.fromkeys(options.seed if options.seed is not None else study.training_seeds)),
+        detectors=tuple(dict.fromkeys(map(detector_named, options.detector))) if options.detector else study.detectors,
+        noise=noise_named(options.noise).name if options.noise else study.noise,
+        backbone=replace(
+            study.backbone,
+            name=options.backbone or study.backbone.name,
+            image_size=_at_least_one("--image-size", options.image_size) or study.backbone.image_size,
+            feature_dtype=options.feature_dtype or study.backbone.feature_dtype,
+        ),
+        training=training,
+    )
+    if changed != study or options.weights is not None:
+        changed = replace(changed, name=f"{study.name}-modified")
+    return replace(changed, training=replace(training, device=device))
+
+
+def _at_least_one(option: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise LincBenchError(f"{option} is {value}; it must be 1 or more.")
+    return value
+
+
+def _device(wanted: str | None) -> str:
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if wanted in (None, "auto"):
+        return next(device for device in ("cuda", "mps", "cpu") if there[device])
+    if not there[str(wanted)]:
+        raise LincBenchError(f"This machine has no {wanted} device that torch can use; leave --device out, or use cpu.")
+    return str(wanted)
+
+
+def _show_plan(plan: Plan, workers: int, console: Console) -> None:
+    table = Table(title=f"plan of {plan.study.name}", title_justify="left", title_style="bold")
+    for column in ("run", "training", "scoring"):
+        table.add_column(column, overflow="fold")
+    to_train = plan.to_train()
+    for unit in plan.units:
+        table.add_row(unit.run.run_id, _training_state(unit, unit in to_train), _scoring_state(unit, unit in to_train))
+    console.print(table)
+    stores = plan.stores_to_compute()
+    expected = estimate(plan, workers)
+    console.print(
+        f"{len(to_train)} of {len(plan.units)} runs to train with {workers} at a time, {len(stores)} feature stores to "
+        f"compute; about {duration(expected.seconds)} and {expected.bytes_on_disk / 1e6:,.0f} MB of disk "
+        "(from timing one batch here).", highlight=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _training_state(unit: Unit, needed: bool) -> str:
+    if not needed:
+        return "there"
+    if unit.folder.exists() and not unit.force:
+        return f"again, to record {', '.join(unit.missing_signals())}"
+    return f"{unit.run.training.epochs} epochs on {unit.info.sizes[0]:,} samples"
+
+
+def _scoring_state(unit: Unit, needed: bool) -> str:
+    missing = [detector.label for detector in unit.detectors if needed or not unit.score_file(detector).exists()]
+    there = len(unit.detectors) - len(missing)
+    return ", ".join(missing + ([f"{there} there"] if there else [])) or "none"
+
+
+def _report(options: argparse.Namespace, console: Console) -> int:
+    make_report(ResultsFolder(options.results), options.study, console)
+    return 0
+
+
+def _tell_failures(outcomes: list[Outcome], console: Console) -> int:
+    failures = [(outcome.run_id, *failure) for outcome in outcomes for failure in outcome.failures.items()]
+    for run_id, what, reason in failures:
+        console.print(f"failed: {what} of {run_id}: {reason}", highlight=False, markup=False, soft_wrap=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

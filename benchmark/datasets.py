@@ -1,0 +1,197 @@
+"""Images and labels: digits, MedMNIST, any file in MedMNIST's layout, an image folder, a CSV of path and label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from benchmark import image_files
+from benchmark.errors import LincBenchError, unknown_name
+from benchmark.identity import bytes_digest, file_digest
+from benchmark.npz_files import read_npz
+
+SPLITS = ("train", "validation", "test")
+MEDMNIST_SIZES = (28, 64, 128, 224)
+
+
+class Images(Protocol):
+    """Pictures in a fixed order; a slice gives 8-bit arrays, height × width or height × width × 3."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, window: slice, /) -> Sequence[np.ndarray] | np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """What a plan needs to know, to be had without reading a single image where possible."""
+
+    name: str
+    identity: str  # changes when a pixel or a label does
+    num_classes: int
+    sizes: tuple[int, int, int]  # training, validation, test
+
+
+@dataclass(frozen=True)
+class Split:
+    images: Images
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dataset:
+    info: DatasetInfo
+    class_names: tuple[str, ...]
+    train: Split
+    validation: Split
+    test: Split
+
+    @property
+    def splits(self) -> tuple[Split, Split, Split]:
+        return self.train, self.validation, self.test
+
+
+def known_datasets() -> dict[str, str]:
+    """Name and one line of every data set that can be asked for by name."""
+    medmnist = {
+        flag: f"{info['python_class']}: {len(info['label'])} classes, {info['n_samples']['train']:,} training images"
+        f" (also {', '.join(f'{flag}_{size}' for size in MEDMNIST_SIZES[1:])})"
+        for flag, info in _medmnist_info().items()
+    }
+    return {"digits": "handwritten digits from scikit-learn: 10 classes, 8 × 8 pixels, no download"} | medmnist
+
+
+def describe_dataset(name: str, data_root: Path | None = None) -> DatasetInfo:
+    """The facts about a data set; for an official MedMNIST file that is not here yet, as its package states them."""
+    flag, size = _medmnist_name(name)
+    if flag is None:
+        return load_dataset(name, data_root).info
+    info = _medmnist_info()[flag]
+    sizes = info["n_samples"]["train"], info["n_samples"]["val"], info["n_samples"]["test"]
+    return DatasetInfo(name, f"md5:{info[_md5_key(size)]}", len(info["label"]), sizes)
+
+
+def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
+    if name == "digits":
+        return _digits()
+    flag, size = _medmnist_name(name)
+    if flag is not None:
+        return _medmnist(name, flag, size, data_root)
+    path = Path(name).expanduser()
+    if path.suffix == ".npz":
+        return _from_arrays(path.stem, f"sha256:{file_digest(_existing(path))}", read_npz(path))
+    if path.suffix == ".csv":
+        return _from_files(path.stem, image_files.from_csv(_existing(path)))
+    if path.is_dir():
+        return _from_files(path.name, image_files.from_folder(path))
+    if len(path.parts) > 1:
+        raise LincBenchError(f"There is no data set at {path}: expected an .npz, a .csv or a folder of images.")
+    raise unknown_name("data set", name, [*known_datasets(), "path/to/file.npz", "path/to/file.csv", "path/to/folder"])
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise LincBenchError(
+            f"The file {path} does not exist. Check the path, or leave out its folder for a known name."
+        )
+    return path
+
+
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    images = np.round(digits.images * (255 / 16)).astype(np.uint8)
+    identity = f"sha256:{bytes_digest(iter((images.tobytes(), digits.target.astype('<i8').tobytes())))}"
+    split_of = image_files.stratified_split(digits.target)
+    arrays = {split: (images[split_of == split], digits.target[split_of == split]) for split in SPLITS}
+    return _from_arrays("digits", identity, arrays)
+
+
+def _medmnist_info() -> dict[str, Any]:
+    from medmnist import INFO
+
+    return {flag: info for flag, info in INFO.items() if "multi-label" not in info["task"] and not flag.endswith("3d")}
+
+
+def _medmnist_name(name: str) -> tuple[str | None, int]:
+    """`organsmnist` → 28 px and `organsmnist_224` → 224 px, as MedMNIST names its own files."""
+    flag, _, size = name.lower().partition("_")
+    if flag == "chestmnist":
+        raise LincBenchError(
+            "ChestMNIST has several labels per image; detectors of wrong labels need exactly one. "
+            "Choose a single-label set (linc-bench list)."
+        )
+    if flag not in _medmnist_info() or size not in ("", *map(str, MEDMNIST_SIZES)):
+        return None, 0
+    return flag, int(size or 28)
+
+
+def _md5_key(size: int) -> str:
+    return "MD5" if size == 28 else f"MD5_{size}"
+
+
+def _medmnist(name: str, flag: str, size: int, data_root: Path | None) -> Dataset:
+    import medmnist
+    from medmnist.info import DEFAULT_ROOT
+
+    info = _medmnist_info()[flag]
+    file_name = f"{flag}.npz" if size == 28 else f"{flag}_{size}.npz"
+    root = data_root or Path(DEFAULT_ROOT)
+    if not (root / file_name).exists():
+        root.mkdir(parents=True, exist_ok=True)
+        try:
+            getattr(medmnist, info["python_class"])("train", root=str(root), size=size, download=True)
+        except RuntimeError as error:
+            raise LincBenchError(
+                f"{info['python_class']} is not in {root} and could not be downloaded. Fetch {file_name} from "
+                f"{info['url' if size == 28 else f'url_{size}']} and put it there, or name its folder with --data-root."
+            ) from error
+    found, official = file_digest(root / file_name, "md5"), info[_md5_key(size)]
+    if found != official:
+        raise LincBenchError(
+            f"{root / file_name} is not MedMNIST's file (md5 {found}, expected {official}): damaged or rebuilt. "
+            f"Delete it to download it again, or give its path to use it as it is: --dataset {root / file_name}"
+        )
+    classes = tuple(info["label"][str(index)] for index in range(len(info["label"])))
+    return _from_arrays(name.lower(), f"md5:{official}", read_npz(root / file_name), classes)
+
+
+def _from_arrays(
+    name: str,
+    identity: str,
+    arrays: dict[str, tuple[np.ndarray, np.ndarray]],
+    class_names: tuple[str, ...] | None = None,
+) -> Dataset:
+    classes = class_names or tuple(str(index) for index in range(1 + max(int(y.max()) for _, y in arrays.values())))
+    return _checked(name, identity, classes, {split: Split(*arrays[split]) for split in SPLITS})
+
+
+def _from_files(name: str, found: image_files.LabelledFiles) -> Dataset:
+    splits = {}
+    for split in SPLITS:
+        members = [i for i, of in enumerate(found.splits) if of == split]
+        images = image_files.FileImages([found.paths[i] for i in members])
+        splits[split] = Split(images, found.labels[members])
+    return _checked(name, f"sha256:{found.digest()}", found.class_names, splits)
+
+
+def _checked(name: str, identity: str, class_names: tuple[str, ...], splits: dict[str, Split]) -> Dataset:
+    counts = np.bincount(splits["train"].labels, minlength=len(class_names))
+    if len(class_names) < 2:
+        raise LincBenchError(f"{name} has one class only; a label can be wrong only if there are two or more.")
+    if len(counts) > len(class_names):
+        raise LincBenchError(f"{name} has labels up to {len(counts) - 1} but {len(class_names)} classes.")
+    if (counts == 0).any():
+        missing = ", ".join(class_names[i] for i in np.flatnonzero(counts == 0)[:5])
+        raise LincBenchError(
+            f"{name} has no training sample of class {missing}. Classes are numbered from 0 without gaps; "
+            "remove the empty class and renumber the labels."
+        )
+    for split in SPLITS:
+        if not len(splits[split].labels):
+            raise LincBenchError(f"The {split} split of {name} is empty; give it at least one image.")
+    sizes = len(splits["train"].labels), len(splits["validation"].labels), len(splits["test"].labels)
+    info = DatasetInfo(name, identity, len(class_names), sizes)
+    return Dataset(info, class_names, splits["train"], splits["validation"], splits["test"])

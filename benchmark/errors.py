@@ -1,0 +1,15 @@
+"""The one exception a person ever sees: what was wrong, what was expected, what to do next."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class LincBenchError(Exception):
+    """A problem its reader can mend. The command line prints the message alone and exits non-zero."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> LincBenchError:
+    in_lower_case = {one.lower(): one for one in sorted(known)}
+    closest = get_close_matches(name.lower(), in_lower_case, n=1, cutoff=0.5)
+    hint = f" Did you mean '{in_lower_case[closest[0]]}'?" if closest else ""
+    return LincBenchError(f"There is no {kind} called '{name}'.{hint} Known: {', '.join(in_lower_case.values())}.")

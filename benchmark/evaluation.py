@@ -1,0 +1,148 @@
+"""From records and scores to the small committed files; the only reader of the answer keys."""
+
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmark.identity import Json
+from benchmark.layout import ResultsFolder
+from benchmark.metrics import accuracy_metrics, detection_metrics, why_undefined
+from benchmark.noise import AnswerKey
+from benchmark.pipeline import Outcome
+from benchmark.plan import Plan, Unit
+from benchmark.record import RunRecord, open_record, read_history
+from benchmark.scores import read_scores
+from benchmark.storage import locked, write_text
+from detectors import Detector
+from detectors.linc import TRUST, TRUST_MIXTURE, LiNCRecipe
+
+TABLES = ("metrics", "accuracy", "curves", "trust_histograms", "mixtures")
+HISTOGRAM_BINS = 40
+
+
+def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
+    """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
+    failures = {outcome.run_id: outcome.failures for outcome in outcomes}
+    rows: dict[str, list[Json]] = {table: [] for table in TABLES}
+    for unit in plan.units:
+        failed = failures.get(unit.run.run_id, {})
+        about = {"study": plan.study.name, **_describe(unit)}
+        if "training" in failed:
+            failed = {detector.label: failed["training"] for detector in unit.detectors}
+            rows["metrics"] += [_metrics_row(unit, about, detector, failed) for detector in unit.detectors]
+            continue
+        record, key = open_record(unit.folder), _answer_key(unit)
+        is_mislabelled = key.is_mislabelled(record.given_labels)
+        about["true_rate"] = float(is_mislabelled.mean())
+        rows["metrics"] += [_metrics_row(unit, about, detector, failed, is_mislabelled) for detector in unit.detectors]
+        rows["accuracy"].append(about | _accuracy(unit, key))
+        rows["curves"] += [about | row for row in read_history(unit.folder)]
+        if isinstance(unit.run.recipe, LiNCRecipe):
+            rows["trust_histograms"] += _trust_histogram(unit.run.recipe, record, key, about)
+            rows["mixtures"] += [
+                about | {"component": index, "mean": mean, "standard_deviation": deviation, "weight": weight}
+                for index, (mean, deviation, weight) in enumerate(np.asarray(record[TRUST_MIXTURE]).tolist())
+                if weight
+            ]
+    for table, new in rows.items():
+        _merge(plan.sources.results, table, new)
+
+
+def _describe(unit: Unit) -> dict[str, Json]:
+    run = unit.run
+    return {
+        "run": run.run_id,
+        "dataset": run.dataset,
+        "classes": unit.info.num_classes,
+        "samples": unit.info.sizes[0],
+        "noise": run.noise.kind,
+        "rate": run.noise.rate,
+        "noise_seed": run.noise.seed,
+        "training_seed": run.training.seed,
+        "backbone": run.backbone.name,
+        "image_size": run.backbone.image_size,
+        "epochs": run.training.epochs,
+        "recipe": run.recipe.name,
+        "true_rate": None,
+    }
+
+
+def _answer_key(unit: Unit) -> AnswerKey:
+    with np.load(unit.sources.results.answer_key(unit.run.noise_id), allow_pickle=False) as labels:
+        return AnswerKey(labels["train"], labels["validation"])
+
+
+def _metrics_row(
+    unit: Unit,
+    about: dict[str, Json],
+    detector: Detector,
+    failed: dict[str, str],
+    is_mislabelled: np.ndarray | None = None,
+) -> Json:
+    row = about | {
+        "line_up": "original",
+        "detector": detector.label,
+        "epochs_used": detector.epochs_used(unit.run.training.epochs),
+        "auroc": None,
+        "auprc": None,
+        "seconds": None,
+        "status": "ok",
+        "reason": "",
+    }
+    if detector.label in failed or is_mislabelled is None:
+        return row | {"status": "failed", "reason": failed[detector.label]}
+    scores, row["seconds"] = read_scores(unit.score_file(detector))
+    undefined = why_undefined(is_mislabelled)
+    return row | (
+        {"status": "undefined", "reason": undefined} if undefined else detection_metrics(is_mislabelled, scores)
+    )
+
+
+def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
+    history = pd.DataFrame(read_history(unit.folder))
+    predicted_EN = np.load(unit.folder / "validation_predictions.npy", allow_pickle=False)
+    clean_validation = (predicted_EN == key.clean_validation_labels).mean(axis=1)
+    return accuracy_metrics(
+        history["test_accuracy"].to_numpy(), history["validation_accuracy"].to_numpy(), clean_validation
+    )
+
+
+def _trust_histogram(recipe: LiNCRecipe, record: RunRecord, key: AnswerKey, about: dict[str, Json]) -> list[Json]:
+    """Trust after the warm-up, binned, for truly clean and truly mislabelled samples."""
+    trust = record[TRUST][min(recipe.warm_up, record.epochs) - 1]
+    edges = np.histogram_bin_edges(trust.astype(np.float64), bins=HISTOGRAM_BINS)
+    is_mislabelled = key.is_mislabelled(record.given_labels)
+    counts = {
+        "clean": np.histogram(trust[~is_mislabelled], edges)[0],
+        "mislabelled": np.histogram(trust[is_mislabelled], edges)[0],
+    }
+    return [
+        about | {"subset": subset, "from": float(edges[i]), "to": float(edges[i + 1]), "count": int(counts[subset][i])}
+        for subset in counts
+        for i in range(HISTOGRAM_BINS)
+    ]
+
+
+def _merge(results: ResultsFolder, table: str, rows: list[Json]) -> None:
+    """Rows of other runs, studies and detectors stay; the same ones are replaced."""
+    if not rows:
+        return
+    path = results.table_data(table)
+    new = _as_text(pd.DataFrame(rows).to_csv(index=False))
+    key = [column for column in ("study", "run", "detector") if column in new]
+    with locked(results.locks, "tables"):
+        old = _as_text(path.read_text()) if path.exists() else new[:0]
+        kept = old[~old.set_index(key).index.isin(new.set_index(key).index)] if set(key) <= set(old) else old[:0]
+        merged = pd.concat([kept, new]).fillna("").sort_values(["study", "run"], kind="stable")
+        write_text(path, merged.to_csv(index=False, lineterminator="\n"))
+
+
+def _as_text(csv: str) -> pd.DataFrame:
+    """Numbers as they are written, so that merging changes no byte of a row it keeps."""
+    return pd.read_csv(StringIO(csv), dtype=str, keep_default_na=False)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, float_precision="round_trip") if path.exists() else pd.DataFrame()

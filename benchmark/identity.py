@@ -1,0 +1,37 @@
+"""Turns settings into JSON, and JSON into the digest that names a folder."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+Json = Any  # what json.dumps takes; spelling the recursion out would help nobody
+
+
+def settings_of(value: Any) -> Json:
+    """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
+        return own | {field.name: settings_of(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [settings_of(item) for item in value]
+    return value
+
+
+def digest_of(settings: Json, length: int = 12) -> str:
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:length]
+
+
+def file_digest(path: Path, algorithm: str = "sha256") -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def bytes_digest(chunks: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()

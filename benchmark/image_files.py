@@ -1,0 +1,131 @@
+"""Image files on disk: a folder with one sub-folder per class, or a CSV of path and label."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from benchmark.errors import LincBenchError
+from benchmark.identity import bytes_digest, file_digest
+from benchmark.seeds import numpy_generator
+
+SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
+VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
+
+
+@dataclass(frozen=True)
+class FileImages:
+    """Decodes images when they are asked for; colour is kept, everything else becomes RGB."""
+
+    paths: Sequence[Path]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, window: slice) -> list[np.ndarray]:
+        return [_decode(path) for path in self.paths[window]]
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    root: Path
+    paths: tuple[Path, ...]
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    splits: tuple[str, ...]
+
+    def digest(self) -> str:
+        """Of names, labels, splits and contents."""
+
+        def parts() -> Iterator[bytes]:
+            yield repr(self.class_names).encode()
+            for path, label, split in zip(self.paths, self.labels, self.splits, strict=True):
+                yield repr((path.relative_to(self.root).as_posix(), int(label), split, file_digest(path))).encode()
+
+        return bytes_digest(parts())
+
+
+def from_folder(folder: Path) -> LabelledFiles:
+    """`folder/class/image.png`, split for you; or `folder/train/class/image.png` with val and test beside it."""
+    named = {child.name: child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in SPLIT_OF_NAME}
+    if named and {SPLIT_OF_NAME[name] for name in named} != set(SPLIT_OF_NAME.values()):
+        raise LincBenchError(
+            f"{folder} has {', '.join(named)} but a split folder needs train, val and test; "
+            "add what is missing, or put the class folders directly into it to have them split for you."
+        )
+    roots = named or {"": folder}
+    rows = [
+        (path, path.parent.relative_to(root).parts[0], SPLIT_OF_NAME.get(name))
+        for name, root in roots.items()
+        for path in sorted(root.glob("*/**/*"))
+        if path.suffix.lower() in SUFFIXES and path.is_file()
+    ]
+    if not rows:
+        raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
+    return _labelled(folder, *zip(*rows, strict=True))
+
+
+def from_csv(path: Path) -> LabelledFiles:
+    """Columns `path` (relative to the CSV) and `label`; a column `split` with train, val and test is optional."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LincBenchError(f"{path} is not a CSV file in UTF-8 ({error}). Export it again.") from error
+    if not rows or not {"path", "label"} <= set(rows[0]):
+        raise LincBenchError(f"{path} needs a header with the columns path and label, and at least one row.")
+    names, labels, splits = [], [], []
+    for line, row in enumerate(rows, start=2):
+        name, label, split = row["path"] or "", row["label"] or "", row.get("split")
+        if not label:
+            raise LincBenchError(f"Line {line} of {path} has no label.")
+        if split is not None and split not in SPLIT_OF_NAME:
+            raise LincBenchError(f"Line {line} of {path} has the split '{split}'; expected train, val or test.")
+        names.append(_inside(path, line, name))
+        labels.append(label)
+        splits.append(SPLIT_OF_NAME[split] if split is not None else None)
+    return _labelled(path.parent, names, labels, splits)
+
+
+def _inside(path: Path, line: int, name: str) -> Path:
+    image = path.parent / name
+    if not image.resolve().is_relative_to(path.parent.resolve()):
+        raise LincBenchError(
+            f"Line {line} of {path} leaves its folder: '{name}'. Put the images beside or below the CSV."
+        )
+    if not image.is_file():
+        raise LincBenchError(f"Line {line} of {path} names '{name}', which is not a file in {path.parent}.")
+    return image
+
+
+def _labelled(root: Path, paths: Sequence[Path], names: Sequence[str], splits: Sequence[str | None]) -> LabelledFiles:
+    numeric = all(name.isdecimal() for name in names)
+    class_names = sorted(set(names), key=(lambda name: (int(name), name)) if numeric else None)
+    index_of = {name: index for index, name in enumerate(class_names)}
+    labels = np.array([index_of[name] for name in names], dtype=np.int64)
+    chosen = tuple(stratified_split(labels)) if splits[0] is None else tuple(str(split) for split in splits)
+    return LabelledFiles(root, tuple(paths), labels, tuple(class_names), chosen)
+
+
+def stratified_split(labels: np.ndarray) -> np.ndarray:
+    """A fixed 70 / 10 / 20 split into train, validation and test, within each class."""
+    generator = numpy_generator(0, "split")
+    split_of = np.full(len(labels), "train", dtype="<U10")
+    for label in np.unique(labels):
+        members = generator.permutation(np.flatnonzero(labels == label))
+        test, validation = round(TEST_SHARE * len(members)), round(VALIDATION_SHARE * len(members))
+        split_of[members[:test]] = "test"
+        split_of[members[test : test + validation]] = "validation"
+    return split_of
+
+
+def _decode(path: Path) -> np.ndarray:
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB"))
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
+        raise LincBenchError(f"{path} cannot be read as an image ({error}). Mend or remove it.") from error

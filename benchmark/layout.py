@@ -1,0 +1,64 @@
+"""Where everything lies in a results folder: the only module that joins these paths."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.errors import LincBenchError
+
+DEFAULT_RESULTS, DEFAULT_FIGURES = Path("results"), Path("figures")
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", text).strip("-")
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    root: Path = DEFAULT_RESULTS
+
+    # What can be made again, and is not committed.
+    def run(self, run_id: str) -> Path:
+        return self.root / "runs" / run_id
+
+    def scores(self, run_id: str, detector_id: str) -> Path:
+        return self.root / "scores" / run_id / f"{detector_id}.npy"
+
+    def features(self, store_id: str) -> Path:
+        return self.root / "features" / store_id
+
+    def given_labels(self, noise_id: str) -> Path:
+        return self.root / "labels" / f"{noise_id}.npz"
+
+    def answer_key(self, noise_id: str) -> Path:
+        return self.root / "answers" / f"{noise_id}.npz"
+
+    def running(self, run_id: str) -> Path:
+        return self.root / "running" / f"{run_id}.json"
+
+    @property
+    def locks(self) -> Path:
+        return self.root / "locks"
+
+    # The small files that are committed, and all that tables and figures read.
+    def table_data(self, name: str) -> Path:
+        return self.root / f"{name}.csv"
+
+    def tables(self, study: str) -> Path:
+        return self.root / "tables" / study
+
+    def figures(self, study: str) -> Path:
+        return (DEFAULT_FIGURES if self.root == DEFAULT_RESULTS else self.root / "figures") / study
+
+    def prepare(self) -> None:
+        """Fails early, with a sentence, where nothing could be written later."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            probe = self.root / ".writable"
+            probe.write_text("")
+            probe.unlink()
+        except OSError as error:
+            raise LincBenchError(
+                f"The results folder {self.root} cannot be written to ({error.strerror}). "
+                "Choose another with --results DIR, or mend its permissions."
+            ) from error

@@ -1,0 +1,46 @@
+"""A Gaussian mixture over one number per sample, with an assignment that never jumps back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Components in the order of their means, in the units of the data; `assignment` counts them from the lowest."""
+
+    means: np.ndarray
+    standard_deviations: np.ndarray
+    weights: np.ndarray
+    assignment: np.ndarray
+
+
+def separate(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
+    """Fits the mixture; None where there is nothing to separate (fewer distinct values than components).
+
+    Values are standardised first: a component's variance may otherwise be smaller than the regularisation.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    centre, scale = values.mean(), values.std()
+    if len(np.unique(values)) < components or scale <= 1e-12 * max(1.0, abs(centre)):
+        return None
+    standardised = ((values - centre) / scale)[:, None]
+    with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
+        model = GaussianMixture(components, n_init=initialisations, random_state=0).fit(standardised)
+        order = np.argsort(model.means_[:, 0])
+        rank_of = np.argsort(order)
+        # A wide component wins both tails, so the lowest values could count as "clean": beyond the outer means,
+        # a value belongs with them; in between, the assignment may only rise.
+        lowest, highest = model.means_[order[0], 0], model.means_[order[-1], 0]
+        ranks = rank_of[model.predict(np.clip(standardised, lowest, highest))]
+    ascending = np.argsort(values, kind="stable")
+    assignment = np.empty(len(values), dtype=np.int8)
+    assignment[ascending] = np.maximum.accumulate(ranks[ascending])
+    return Mixture(
+        means=model.means_[order, 0] * scale + centre,
+        standard_deviations=np.sqrt(model.covariances_[order, 0, 0]) * scale,
+        weights=model.weights_[order],
+        assignment=assignment,
+    )

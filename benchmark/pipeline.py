@@ -1,0 +1,209 @@
+"""Carries out a plan: features once, then every unit (one training run with its scoring) on an executor."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmark.backbones import load_backbone
+from benchmark.datasets import SPLITS, Dataset, load_dataset
+from benchmark.errors import LincBenchError
+from benchmark.features import compute_store, open_store
+from benchmark.identity import settings_of
+from benchmark.plan import Plan, Unit
+from benchmark.progress import Progress
+from benchmark.provenance import provenance
+from benchmark.record import recorded_signals
+from benchmark.recorders import Recorder
+from benchmark.scores import score_record
+from benchmark.storage import locked, new_array, open_array, remove, whole_folder, write_json
+from benchmark.training import LabelledFeatures, TrainingData, train
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a unit."""
+
+    run_id: str
+    trained: bool = False
+    scored: tuple[str, ...] = ()
+    failures: dict[str, str] = field(default_factory=dict)  # detector label, or "training", and the reason
+
+
+def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
+    """Runs every unit; one that fails does not stop the others."""
+    prepare(plan, progress)
+    outcomes = []
+    with progress.units(plan), _cancelling(executor):
+        futures = {executor.submit(run_unit, unit): unit for unit in plan.units}
+        for future in as_completed(futures):
+            unit = futures[future]
+            try:
+                outcomes.append(future.result())
+            except Exception as error:
+                outcomes.append(Outcome(unit.run.run_id, failures={"training": _sentence(error)}))
+            progress.finished(unit)
+    return outcomes
+
+
+@contextmanager
+def _cancelling(executor: Executor) -> Iterator[None]:
+    """Whoever interrupts us does not want the units that have not begun."""
+    try:
+        yield
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def prepare(plan: Plan, progress: Progress) -> None:
+    """What units share and none of them should do twice: given labels, answer keys and features."""
+    results = plan.sources.results
+    for argument in plan.study.datasets:
+        units = [unit for unit in plan.to_train() if unit.dataset_argument == argument]
+        if not units:
+            continue
+        dataset = load_dataset(argument, plan.sources.data_root)
+        for unit in units:
+            _write_labels(unit, dataset)
+            store = unit.store
+            if store.exists():
+                continue
+            with locked(results.locks, store.name):
+                if not store.exists():
+                    _set_threads(unit.run.training.threads)
+                    device = torch.device(unit.run.training.device)
+                    model = load_backbone(
+                        unit.run.backbone, unit.info.num_classes, plan.sources.weights_file, 0, device
+                    )
+                    progress.say(f"{unit.run.backbone.name} {model.summary()}")
+                    with progress.features(dataset.info.name) as report:
+                        compute_store(store, dataset, unit.run.backbone, model, report)
+
+
+def _write_labels(unit: Unit, dataset: Dataset) -> None:
+    """The labels that training is given, and, in a file of its own that only evaluation opens, the clean ones."""
+    results, noise = unit.sources.results, unit.run.noise
+    clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
+    given = {split: noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
+    for path, arrays in (
+        (results.answer_key(unit.run.noise_id), clean),
+        (results.given_labels(unit.run.noise_id), given | {"test": dataset.test.labels}),
+    ):
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f".{path.stem}.{time.time_ns()}.npz")
+            np.savez(partial, allow_pickle=False, **arrays)
+            partial.replace(path)
+
+
+def run_unit(unit: Unit) -> Outcome:
+    """Trains unless the record is there, then scores what is not scored yet; safe to call from two processes."""
+    results = unit.sources.results
+    with locked(results.locks, unit.run.run_id):
+        needs_training = unit.force or not unit.is_trained()
+        if needs_training:
+            try:
+                train_record(unit)
+            finally:
+                results.running(unit.run.run_id).unlink(missing_ok=True)
+        scored, failures = [], {}
+        for detector in unit.detectors:
+            if unit.score_file(detector).exists():
+                continue
+            try:
+                score_record(unit, detector)
+                scored.append(detector.label)
+            except Exception as error:
+                failures[detector.label] = _sentence(error)
+    return Outcome(unit.run.run_id, needs_training, tuple(scored), failures)
+
+
+def train_record(unit: Unit) -> None:
+    run, settings = unit.run, unit.run.training
+    _set_threads(settings.threads)
+    started = time.perf_counter()
+    data = _training_data(unit)
+    model = load_backbone(
+        run.backbone, data.num_classes, unit.sources.weights_file, settings.seed, data.train.labels.device
+    )
+    objective = run.recipe.objective(data, settings)
+
+    def after_epoch(epoch: int) -> None:
+        write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs})
+
+    after_epoch(0)
+    with whole_folder(unit.folder) as folder:
+        recorders = _recorders(unit, folder)
+        parameters = list(model.trained().values())
+        history = train(model.tail, parameters, data, objective, recorders, settings, after_epoch)
+        for signal, array in objective.signals().items():
+            new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)[:] = array
+        np.save(folder / "given_labels.npy", data.train.labels.cpu().numpy())
+        for split, predictions in history.predictions.items():
+            np.save(folder / f"{split}_predictions.npy", np.stack(predictions))
+        write_json(folder / "history.json", history.rows)
+        seconds = dict(history.seconds) | {"whole run": time.perf_counter() - started}
+        keys = [*(signal.key for signal in unit.signals), *_keep_other_signals(unit, folder)]
+        arrays = {key: open_array(folder / f"{key}.npy") for key in keys}
+        about = {
+            "settings": settings_of(run),
+            "num_classes": data.num_classes,
+            "epochs": settings.epochs,
+            "trained_part": model.summary(),
+            "signals": {key: {"shape": list(array.shape), "dtype": str(array.dtype)} for key, array in arrays.items()},
+            "seconds": seconds,
+        }
+        write_json(folder / "record.json", about | provenance())
+
+
+def _keep_other_signals(unit: Unit, folder: Path) -> list[str]:
+    """A record trained again for one more signal keeps those it had if training came out the same, else nothing."""
+    old = unit.folder
+    same = not unit.force and old.exists() and _same_bytes(old / "history.json", folder / "history.json")
+    if not same:
+        remove(unit.sources.results.root / "scores" / unit.run.run_id)
+        return []
+    others = sorted(recorded_signals(old) - {signal.key for signal in unit.signals})
+    for key in others:
+        shutil.copyfile(old / f"{key}.npy", folder / f"{key}.npy")
+    return others
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    return one.read_bytes() == other.read_bytes()
+
+
+def _training_data(unit: Unit) -> TrainingData:
+    features = open_store(unit.store, unit.info).splits()
+    device = torch.device(unit.run.training.device)
+    with np.load(unit.sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
+        given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
+    train_split, validation, test = map(LabelledFeatures, features, given)
+    return TrainingData(train_split, validation, test, unit.info.num_classes)
+
+
+def _recorders(unit: Unit, folder: Path) -> list[Recorder]:
+    recorders = [signal.recorder(unit.shape, folder) for signal in unit.signals]
+    left_behind = {signal.key for signal in unit.run.recipe.leaves}
+    for signal, recorder in zip(unit.signals, recorders, strict=True):
+        if recorder is None and signal.key not in left_behind:
+            raise LincBenchError(
+                f"Nothing records {signal.key}: the recipe '{unit.run.recipe.name}' does not leave it behind."
+            )
+    return [recorder for recorder in recorders if recorder is not None]
+
+
+def _set_threads(threads: int) -> None:
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, LincBenchError) else f"{type(error).__name__}: {error}"

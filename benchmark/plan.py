@@ -1,0 +1,140 @@
+"""From a study to units of work: what is to be trained and scored, and what is there already."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from benchmark.backbones import Backbone, weights_identity
+from benchmark.datasets import DatasetInfo, describe_dataset
+from benchmark.errors import LincBenchError
+from benchmark.features import store_id
+from benchmark.identity import digest_of, settings_of
+from benchmark.layout import ResultsFolder, slug
+from benchmark.noise import NoiseSettings, noise_named
+from benchmark.record import recorded_signals
+from benchmark.recorders import RunShape, Signal
+from benchmark.studies import Study
+from benchmark.training import Recipe, TrainingSettings
+from detectors import Detector
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that a run's numbers depend on; its digest names the record."""
+
+    dataset: str
+    dataset_identity: str
+    noise: NoiseSettings
+    backbone: Backbone
+    training: TrainingSettings
+    recipe: Recipe
+
+    @property
+    def run_id(self) -> str:
+        noise, seeds = self.noise, f"n{self.noise.seed}-t{self.training.seed}"
+        digest = digest_of(settings_of(self))
+        return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
+
+    @property
+    def noise_id(self) -> str:
+        noise = self.noise
+        digest = digest_of({"data set": self.dataset_identity, "noise": settings_of(noise)})
+        return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-n{noise.seed}-{digest}")
+
+
+def detector_id(detector: Detector) -> str:
+    return slug(f"{detector.name.lower()}-{digest_of(settings_of(detector), 8)}")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where things are on this machine; never part of an identity."""
+
+    results: ResultsFolder = ResultsFolder()
+    data_root: Path | None = None
+    weights_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One training run with its scoring: what an executor takes."""
+
+    run: RunSettings
+    info: DatasetInfo
+    dataset_argument: str
+    signals: tuple[Signal, ...]  # to be recorded if it is trained
+    detectors: tuple[Detector, ...]  # to be scored
+    sources: Sources
+    force: bool = False
+
+    @property
+    def shape(self) -> RunShape:
+        return RunShape(self.run.training.epochs, self.info.sizes[0], self.info.num_classes)
+
+    @property
+    def folder(self) -> Path:
+        return self.sources.results.run(self.run.run_id)
+
+    @property
+    def store(self) -> Path:
+        return self.sources.results.features(store_id(self.info, self.run.backbone))
+
+    def missing_signals(self) -> list[str]:
+        """Signals that a finished record lacks; empty if it has all."""
+        there = recorded_signals(self.folder)
+        return [signal.key for signal in self.signals if signal.key not in there]
+
+    def is_trained(self) -> bool:
+        return self.folder.exists() and not self.missing_signals()
+
+    def score_file(self, detector: Detector) -> Path:
+        return self.sources.results.scores(self.run.run_id, detector_id(detector))
+
+
+@dataclass(frozen=True)
+class Plan:
+    study: Study
+    units: tuple[Unit, ...]
+    sources: Sources
+
+    def to_train(self) -> list[Unit]:
+        return [unit for unit in self.units if unit.force or not unit.is_trained()]
+
+    def stores_to_compute(self) -> dict[Path, Unit]:
+        return {unit.store: unit for unit in self.to_train() if not unit.store.exists()}
+
+
+def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
+    backbone = replace(study.backbone, weights=weights_identity(sources.weights_file))
+    infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
+    for argument, info in infos.items():
+        if info.sizes[0] < study.training.batch_size:
+            raise LincBenchError(
+                f"{argument} has {info.sizes[0]} training samples, fewer than one batch of "
+                f"{study.training.batch_size}. Choose a smaller batch with --batch-size."
+            )
+    recipes = dict.fromkeys([*study.recipes, *(detector.training for detector in study.detectors)])
+    kind = noise_named(study.noise)
+    axes = product(study.datasets, study.rates, study.noise_seeds, study.training_seeds, recipes)
+    units = []
+    for argument, rate, noise_seed, training_seed, recipe in axes:
+        info = infos[argument]
+        run = RunSettings(
+            dataset=info.name,
+            dataset_identity=info.identity,
+            noise=NoiseSettings(kind.name, kind.version, rate, noise_seed),
+            backbone=backbone,
+            training=replace(study.training, seed=training_seed),
+            recipe=recipe,
+        )
+        detectors = tuple(detector for detector in study.detectors if detector.training == recipe)
+        unit = Unit(run, info, argument, _signals(recipe, detectors), detectors, sources, force)
+        units.append(unit)
+        if unit.folder.exists() and not force:
+            unit.missing_signals()  # a damaged record is reported before any work begins
+    return Plan(study, tuple(units), sources)
+
+
+def _signals(recipe: Recipe, detectors: tuple[Detector, ...]) -> tuple[Signal, ...]:
+    needed = dict.fromkeys([*recipe.leaves, *(signal for detector in detectors for signal in detector.needs)])
+    return tuple(needed)

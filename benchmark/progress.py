@@ -1,0 +1,115 @@
+"""Progress with time left: bars in a terminal, a line now and then in a log file.
+
+Units tell how far they are through small files in the results folder, so it works alike for every executor.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from benchmark.plan import Plan, Unit
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Progress:
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self._pending: dict[str, Unit] = {}
+
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False)
+
+    @contextmanager
+    def features(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        with self._bar(f"features of {name}, images") as update:
+            yield update
+
+    @contextmanager
+    def units(self, plan: Plan) -> Iterator[None]:
+        """Shows epochs over all runs that are to be trained; nothing if all are there."""
+        self._pending = {unit.run.run_id: unit for unit in plan.to_train()}
+        epochs = sum(unit.run.training.epochs for unit in self._pending.values())
+        if not epochs:
+            yield
+            return
+        runs, stop = len(self._pending), threading.Event()
+        with self._bar(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
+
+            def watch() -> None:
+                while not stop.wait(0.5):
+                    update(epochs - sum(self._epochs_left(unit) for unit in list(self._pending.values())), epochs)
+
+            watcher = threading.Thread(target=watch, daemon=True)
+            watcher.start()
+            try:
+                yield
+            finally:
+                stop.set()
+                watcher.join()
+            update(epochs - sum(self._epochs_left(unit) for unit in self._pending.values()), epochs)
+
+    def finished(self, unit: Unit) -> None:
+        self._pending.pop(unit.run.run_id, None)
+
+    def _epochs_left(self, unit: Unit) -> int:
+        total = unit.run.training.epochs
+        try:
+            done = json.loads(unit.sources.results.running(unit.run.run_id).read_text())["epoch"]
+        except (OSError, ValueError):
+            done = total if unit.folder.exists() and not unit.force else 0
+        return total - int(done)
+
+    @contextmanager
+    def _bar(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        if not self.console.is_terminal:
+            yield _Lines(self, what)
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        with Bars(*columns, console=self.console) as bars:
+            task = bars.add_task(what, total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class _Lines:
+    """The same for a log file: a line at the start, every quarter of a minute, and at the end."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self.progress, self.what = progress, what
+        self.started = self.last = time.monotonic()
+        self.first_done: int | None = None
+        self.ended = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        starts, ends = self.first_done is None, done >= total and not self.ended
+        if not (starts or ends or (now - self.last >= SECONDS_BETWEEN_LINES and not self.ended)):
+            return
+        self.first_done = done if self.first_done is None else self.first_done
+        self.last, self.ended = now, self.ended or ends
+        gained, elapsed = done - self.first_done, now - self.started
+        left = f", about {duration(elapsed / gained * (total - done))} left" if gained and not ends else ""
+        self.progress.say(f"{self.what}: {done:,} of {total:,} after {duration(elapsed)}{left}")
+
+
+def duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,76 @@
+"""Makes tables and figures from the committed files alone; works in a clone without a single record."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from benchmark.errors import LincBenchError
+from benchmark.evaluation import read_table
+from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
+from benchmark.plots import draw_all
+from benchmark.storage import write_text
+from benchmark.tables import SPREAD_NOTE, accuracy_table, as_markdown, auc_table, for_terminal, settings
+
+README = Path("README.md")
+
+
+def make_report(results: ResultsFolder, study: str | None, console: Console) -> None:
+    """For one study, or for each that has rows."""
+    there = read_table(results.table_data("accuracy"))
+    studies = sorted(there["study"].unique()) if not there.empty else []
+    if not studies or (study is not None and study not in studies):
+        others = f" (but of {', '.join(studies)})" if studies else ""
+        raise LincBenchError(
+            f"{results.root} has no results of {study or 'any study'} yet{others}. "
+            f"Make them with: linc-bench run {study or 'demo'}"
+        )
+    for name in studies if study is None else [study]:
+        _report_study(results, name, console)
+
+
+def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
+    def rows(table: str) -> pd.DataFrame:
+        everything = read_table(results.table_data(table))
+        return everything[everything["study"] == study] if not everything.empty else everything
+
+    tables = {
+        "auc": _tables(rows("metrics"), "Detection", auc_table),
+        "accuracy": _tables(rows("accuracy"), "Test accuracy", accuracy_table),
+    }
+    for name, titled in tables.items():
+        for title, table in titled:
+            console.print(for_terminal(title, table))
+        if titled:
+            text = "\n".join(as_markdown(title, table) for title, table in titled)
+            write_text(results.tables(study) / f"{name}.md", f"{text}\n{SPREAD_NOTE}\n")
+    console.print(SPREAD_NOTE, highlight=False)
+    figures = draw_all(rows, results.figures(study))
+    console.print(
+        f"Tables: {results.tables(study)}. Figures: {results.figures(study)} ({', '.join(figures)}).",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+    if results.root == DEFAULT_RESULTS:
+        _fill_readme(study, "\n".join(as_markdown(*titled) for group in tables.values() for titled in group))
+
+
+def _tables(
+    rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
+) -> list[tuple[str, pd.DataFrame]]:
+    if rows.empty:
+        return []
+    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)]
+
+
+def _fill_readme(study: str, text: str) -> None:
+    """Rewrites what stands between the README's markers for this study, if it has them."""
+    begin, end = f"<!-- results of {study}: written by `linc-bench report` -->", f"<!-- end of {study} -->"
+    if not README.exists():
+        return
+    readme = README.read_text()
+    if begin in readme and end in readme:
+        before, after = readme.split(begin)[0], readme.split(end)[1]
+        filled = f"{before}{begin}\n{text}\n{SPREAD_NOTE}\n{end}{after}"
+        if filled != readme:
+            write_text(README, filled)

@@ -1,0 +1,48 @@
+"""Scores on disk: one number per sample with the sample's index beside it, so that no order can be mistaken."""
+
+import json
+import time
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.errors import LincBenchError
+from benchmark.identity import settings_of
+from benchmark.plan import Unit
+from benchmark.record import open_record
+from benchmark.storage import write_bytes, write_json
+from detectors import Detector
+
+SCORE_DTYPE = np.dtype([("sample", "<i8"), ("score", "<f8")])
+
+
+def score_record(unit: Unit, detector: Detector) -> None:
+    record = open_record(unit.folder)
+    started = time.perf_counter()
+    scores = np.asarray(detector.score(record))
+    seconds = time.perf_counter() - started
+    n = len(record.given_labels)
+    if scores.shape != (n,) or scores.dtype != np.float64:
+        raise LincBenchError(f"scores are {scores.dtype} of shape {scores.shape}; expected float64 of shape ({n},)")
+    if not np.isfinite(scores).all():
+        raise LincBenchError(f"{np.count_nonzero(~np.isfinite(scores))} of {n} scores are not finite numbers")
+    table = np.empty(n, dtype=SCORE_DTYPE)
+    table["sample"], table["score"] = np.arange(n), scores
+    path = unit.score_file(detector)
+    write_json(path.with_suffix(".json"), {"detector": settings_of(detector), "seconds": seconds})
+    write_bytes(path, _npy_bytes(table))
+
+
+def read_scores(path: Path) -> tuple[np.ndarray, float]:
+    """Scores in sample order, and the seconds it took to compute them."""
+    table = np.load(path, allow_pickle=False)
+    scores = np.empty(len(table))
+    scores[table["sample"]] = table["score"]
+    return scores, json.loads(path.with_suffix(".json").read_text())["seconds"]
+
+
+def _npy_bytes(array: np.ndarray) -> bytes:
+    buffer = BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()

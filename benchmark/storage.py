@@ -1,0 +1,94 @@
+"""Files that are either whole or not there: folders renamed into place, locks, and arrays on disk."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+from benchmark.identity import Json
+
+
+@contextmanager
+def locked(folder: Path, name: str) -> Iterator[None]:
+    """Waits until no other process holds `name`; the system lets go of it when a process dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{name}.lock"):
+        yield
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Yields a folder to fill; at the end it becomes `path` in one step, and on an error it vanishes.
+
+    The caller holds a lock, so what a killed process left behind can be swept away here.
+    """
+    partial = path.with_name(f".partial-{path.name}")
+    remove(partial)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for file in partial.iterdir():
+            _flush(file)
+        _flush(partial)
+    except BaseException:
+        remove(partial)
+        raise
+    remove(path)
+    partial.rename(path)
+    _flush(path.parent)
+
+
+def remove(folder: Path) -> None:
+    """Moves a folder aside before deleting it, so that nobody sees half of it."""
+    if folder.exists():
+        doomed = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
+        folder.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Json) -> None:
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.memmap:
+    """An array on disk to be filled. Its room is reserved now: a full disk is an error here, not a crash later."""
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
+
+
+def open_array(path: Path) -> np.ndarray:
+    """A read-only, memory-mapped array. Pickled objects are refused by numpy's mapping itself."""
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

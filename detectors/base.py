@@ -1,0 +1,58 @@
+"""The whole contract of a detector.
+
+A detector is a frozen dataclass in a file of its own: it reads a finished run record and gives every training sample a
+number. *Higher means more suspicious, always*; where a paper points the other way, the minus sign and one comment live
+in that detector's file and nowhere else. A detector ranks; it never thresholds, never sees the clean labels, never
+writes. Choices that people disagree on are fields.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmark.record import RunRecord
+from benchmark.recorders import Signal
+from benchmark.training import Recipe, Standard
+
+
+@dataclass(frozen=True)
+class Detector(ABC):
+    name: ClassVar[str]
+    version: ClassVar[int] = 1  # raise it when scores may change
+    summary: ClassVar[str] = ""  # one line for `linc-bench list`
+
+    @property
+    def training(self) -> Recipe:
+        """The recipe whose runs it reads."""
+        return Standard()
+
+    @property
+    @abstractmethod
+    def needs(self) -> tuple[Signal, ...]:
+        """The signals it reads, and no others."""
+
+    @abstractmethod
+    def score(self, record: RunRecord) -> np.ndarray:
+        """(n,) float64, one number per sample, higher = more suspicious."""
+
+    def epochs_used(self, epochs: int) -> int:
+        """How many of a run's epochs the score looks at."""
+        return epochs
+
+    @property
+    def label(self) -> str:
+        """Its name, and what differs from the defaults."""
+        changed = _changed(self)
+        return f"{self.name} ({', '.join(changed)})" if changed else self.name
+
+
+def _changed(value: Any) -> list[str]:
+    """Fields that differ from their defaults, nested ones too."""
+    parts = []
+    for one in fields(value):
+        current = getattr(value, one.name)
+        if current != one.default:
+            parts += _changed(current) if is_dataclass(current) else [f"{one.name}={current}"]
+    return parts

@@ -1,0 +1,37 @@
+"""DataMaps, dataset cartography (Swayamdipta et al., EMNLP 2020, arXiv 2009.10795).
+
+confidence = mean over epochs of p(ỹ) at presentation; low confidence is noisy, so the score is 1 − confidence.
+`measure` chooses the map's other axis instead: variability, the standard deviation of p(ỹ) over epochs. Its meaning
+turns over during training, so it is no default.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from benchmark.record import RunRecord
+from benchmark.recorders import TRAIN_LOGITS, Signal
+from detectors.base import Detector
+from detectors.logits import given_log_probability
+
+
+@dataclass(frozen=True)
+class DataMaps(Detector):
+    name: ClassVar[str] = "DataMaps"
+    summary: ClassVar[str] = "one minus the mean probability of the given label while training"
+
+    measure: Literal["confidence", "variability"] = "confidence"
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (TRAIN_LOGITS,)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return record.map_samples(self._score, TRAIN_LOGITS)
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        probability_EB = np.exp(given_log_probability(logits_EBK, labels_B))
+        if self.measure == "variability":
+            return probability_EB.std(axis=0)
+        return 1.0 - probability_EB.mean(axis=0)  # low confidence is noisy

@@ -1,0 +1,158 @@
+"""LiNC: a trust value per sample, learned while the classifier trains; low trust after the warm-up is suspicious.
+
+Paper: "LiNC: Lightweight Noise Correction via Per-Sample Trust and Gaussian Mixture Modeling".
+Target q = (1 − α)·stopgrad(p) + α·e_ỹ; loss −Σ q log p; α ← α − η(∂L/∂α + λα) with ∂L/∂α = −log p_ỹ − H(p).
+Score: 1 − α after w epochs. Then a mixture over α finds the noisy cluster, which is trained softly on p for s epochs
+and relabelled once; plain cross-entropy on the corrected labels follows.
+Where the paper leaves a choice: the trust gradient is that of the batch mean (`trust_gradient`), trust is kept in
+[0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmark.mixture import Mixture, separate
+from benchmark.record import RunRecord
+from benchmark.recorders import Predict, Signal
+from benchmark.training import Objective, Recipe, TrainingData, TrainingSettings
+from detectors.base import Detector
+
+
+@dataclass(frozen=True)
+class Trust(Signal):
+    """α at the end of each epoch: epochs × samples."""
+
+    kind: ClassVar[str] = "trust"
+    per_epoch: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class TrustMixture(Signal):
+    """Mean, standard deviation and weight of each component, from the lowest mean; all zero if none was fitted."""
+
+    kind: ClassVar[str] = "trust_mixture"
+
+
+@dataclass(frozen=True)
+class Component(Signal):
+    """Each sample's component, 0 being the noisy one; −1 if no mixture was fitted."""
+
+    kind: ClassVar[str] = "component"
+
+
+@dataclass(frozen=True)
+class CorrectedLabels(Signal):
+    """The labels of the hard-correction phase."""
+
+    kind: ClassVar[str] = "corrected_labels"
+
+
+TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS = Trust(), TrustMixture(), Component(), CorrectedLabels()
+
+
+def soft_target(trust: Tensor, probabilities: Tensor, labels: Tensor) -> Tensor:
+    """q = (1 − α)·p + α·e_ỹ."""
+    given = F.one_hot(labels, probabilities.shape[1]).to(probabilities)
+    return torch.lerp(probabilities, given, trust[:, None])
+
+
+def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """∂L/∂α = −log p_ỹ − H(p), per sample."""
+    negative_log_likelihood = F.nll_loss(log_probabilities, labels, reduction="none")
+    return negative_log_likelihood + (log_probabilities.exp() * log_probabilities).sum(1)
+
+
+@dataclass(frozen=True)
+class LiNCRecipe(Recipe):
+    name: ClassVar[str] = "linc"
+    summary: ClassVar[str] = "trust-weighted warm-up, soft correction of the noisy cluster, then its relabelling"
+    leaves: ClassVar[tuple[Signal, ...]] = (TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS)
+
+    warm_up: int = 5
+    soft_epochs: int = 5
+    trust_rate: float = 1.0
+    trust_decay: float = 0.1
+    components: int = 3
+    trust_gradient: Literal["mean", "sample"] = "mean"
+    soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
+
+    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+        return LiNCObjective(self, data.train.labels, settings)
+
+
+class LiNCObjective(Objective):
+    def __init__(self, recipe: LiNCRecipe, given_labels: Tensor, settings: TrainingSettings) -> None:
+        self.recipe = recipe
+        self.given_labels = given_labels
+        self.labels = given_labels.clone()  # corrected at the end of the soft phases
+        self.trust = torch.ones(len(given_labels), device=given_labels.device)
+        self.is_noisy = torch.zeros(len(given_labels), dtype=torch.bool, device=given_labels.device)
+        self.mixture: Mixture | None = None
+        self.trust_history_EN = np.empty((settings.epochs, len(given_labels)), dtype=np.float32)
+        # The mean over the configured batch size, so that a short last batch does not take a bigger step.
+        self.gradient_scale = 1 / settings.batch_size if recipe.trust_gradient == "mean" else 1.0
+
+    def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
+        if epoch > self.recipe.warm_up + self.recipe.soft_epochs:
+            return F.cross_entropy(logits, self.labels[indices])
+        labels, is_noisy = self.given_labels[indices], self.is_noisy[indices]
+        log_p = F.log_softmax(logits, dim=1)
+        self_trained = log_p.exp() if self.recipe.soft_correction == "entropy" else log_p.detach().exp()
+        # The noisy cluster's target is p itself, which is q at α = 0; nobody is noisy before the warm-up ends.
+        target = soft_target(self.trust[indices], log_p.detach().exp(), labels)
+        target = torch.where(is_noisy[:, None], self_trained, target)
+        self._move_trust(indices, log_p.detach(), labels, is_noisy)
+        return -(target * log_p).sum(1).mean()
+
+    def _move_trust(self, indices: Tensor, log_p: Tensor, labels: Tensor, is_noisy: Tensor) -> None:
+        gradient = trust_gradient(log_p, labels).masked_fill(is_noisy, 0.0) * self.gradient_scale
+        trust = self.trust[indices]
+        moved = trust - self.recipe.trust_rate * (gradient + self.recipe.trust_decay * trust)
+        self.trust[indices] = moved.clamp(0.0, 1.0)
+
+    def end_epoch(self, epoch: int, predict: Predict) -> None:
+        self.trust_history_EN[epoch - 1] = self.trust.cpu().numpy()
+        if epoch == self.recipe.warm_up:
+            self.mixture = separate(self.trust.cpu().numpy(), self.recipe.components)
+            if self.mixture is not None:
+                self.is_noisy = torch.from_numpy(self.mixture.assignment == 0).to(self.is_noisy.device)
+        if epoch == self.recipe.warm_up + self.recipe.soft_epochs and self.is_noisy.any():
+            self.labels = torch.where(self.is_noisy, predict().argmax(1), self.given_labels)
+
+    def signals(self) -> Mapping[Signal, np.ndarray]:
+        mixture, n = self.mixture, len(self.given_labels)
+        parts = (mixture.means, mixture.standard_deviations, mixture.weights) if mixture else None
+        return {
+            TRUST: self.trust_history_EN,
+            TRUST_MIXTURE: np.stack(parts, axis=1) if parts else np.zeros((self.recipe.components, 3)),
+            COMPONENT: mixture.assignment if mixture else np.full(n, -1, dtype=np.int8),
+            CORRECTED_LABELS: self.labels.cpu().numpy(),
+        }
+
+
+@dataclass(frozen=True)
+class LiNC(Detector):
+    name: ClassVar[str] = "LiNC"
+    summary: ClassVar[str] = "one minus the trust learned during the warm-up"
+
+    recipe: LiNCRecipe = field(default=LiNCRecipe())
+
+    @property
+    def training(self) -> Recipe:
+        return self.recipe
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (TRUST,)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return 1.0 - record[TRUST][self.epochs_used(record.epochs) - 1].astype(np.float64)  # low trust is noisy
+
+    def epochs_used(self, epochs: int) -> int:
+        return min(self.recipe.warm_up, epochs)

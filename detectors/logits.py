@@ -1,0 +1,21 @@
+"""What several detectors compute from logits; pure functions over a block of samples."""
+
+import numpy as np
+from scipy.special import log_softmax
+
+
+def given_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
+    """The value of each sample's given class, in every epoch: epochs × samples."""
+    return np.take_along_axis(values_EBK, labels_B[None, :, None], axis=2)[..., 0]
+
+
+def best_other_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
+    """The largest value among the other classes: epochs × samples."""
+    others_EBK = values_EBK.copy()
+    np.put_along_axis(others_EBK, labels_B[None, :, None], -np.inf, axis=2)
+    return others_EBK.max(axis=2)
+
+
+def given_log_probability(logits_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
+    """log p(given label), in every epoch: epochs × samples."""
+    return given_class(log_softmax(logits_EBK.astype(np.float64), axis=2), labels_B)

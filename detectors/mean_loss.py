@@ -1,0 +1,29 @@
+"""Mean loss: the cross-entropy of the given label, averaged over epochs; high is noisy.
+
+The plainest use of training dynamics, and what some benchmarks report under other methods' names.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from benchmark.record import RunRecord
+from benchmark.recorders import EVAL_LOGITS, Signal
+from detectors.base import Detector
+from detectors.logits import given_log_probability
+
+
+@dataclass(frozen=True)
+class MeanLoss(Detector):
+    name: ClassVar[str] = "mean loss"
+    summary: ClassVar[str] = "cross-entropy of the given label at the end of each epoch, averaged"
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (EVAL_LOGITS,)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return record.map_samples(
+            lambda labels, logits: -given_log_probability(logits, labels).mean(axis=0), EVAL_LOGITS
+        )
