@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--dataset", action="append", help="a name or a path (.npz, .csv, image folder); repeatable")
     run.add_argument("--rate", action="append", type=float, help="share of wrong labels, 0 to 1; repeatable")
     run.add_argument("--seed", action="append", type=int, help="training seed; repeatable")
+    run.add_argument("--noise-seed", action="append", type=int, help="which labels are wrong; repeatable")
     run.add_argument("--detector", action="append", help="repeatable")
     run.add_argument("--noise", help="noise kind")
     run.add_argument("--backbone", help="any timm name")
@@ -142,6 +143,7 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
         datasets=tuple(dict.fromkeys(options.dataset or study.datasets)),
         rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
         training_seeds=tuple(dict.fromkeys(options.seed if options.seed is not None else study.training_seeds)),
+        noise_seeds=tuple(dict.fromkeys(options.noise_seed if options.noise_seed is not None else study.noise_seeds)),
         detectors=tuple(dict.fromkeys(map(detector_named, options.detector))) if options.detector else study.detectors,
         noise=noise_named(options.noise).name if options.noise else study.noise,
         backbone=replace(

@@ -164,7 +164,9 @@ def _from_arrays(
     arrays: dict[str, tuple[np.ndarray, np.ndarray]],
     class_names: tuple[str, ...] | None = None,
 ) -> Dataset:
-    classes = class_names or tuple(str(index) for index in range(1 + max(int(y.max()) for _, y in arrays.values())))
+    classes = class_names or tuple(
+        str(index) for index in range(1 + max(int(y.max(initial=0)) for _, y in arrays.values()))
+    )
     return _checked(name, identity, classes, {split: Split(*arrays[split]) for split in SPLITS})
 
 

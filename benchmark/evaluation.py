@@ -145,4 +145,4 @@ def _as_text(csv: str) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, float_precision="round_trip") if path.exists() else pd.DataFrame()
+    return pd.read_csv(path) if path.exists() else pd.DataFrame()

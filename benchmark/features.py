@@ -64,7 +64,8 @@ def compute_store(
         features = new_array(partial / "features.npy", (total, *shape), np.dtype(backbone.feature_dtype))
     for number, start in enumerate(range(done, total, BATCH), start=1):
         stop = min(start + BATCH, total)
-        batch = _prefix(dataset, start, stop, model, backbone).cpu().numpy().astype(features.dtype)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is reported below
+            batch = _prefix(dataset, start, stop, model, backbone).cpu().numpy().astype(features.dtype)
         if not np.isfinite(batch).all():
             raise LincBenchError(
                 f"Features {start} to {stop} of {dataset.info.name} do not fit into {features.dtype}. "

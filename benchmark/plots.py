@@ -121,5 +121,8 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> list[str]:
 
 
 def _seeds(rows: pd.DataFrame) -> str:
-    seeds = rows["training_seed"].nunique()
-    return f"n = {rows['samples'].iloc[0]:,}, {seeds} training {'seed' if seeds == 1 else 'seeds'}"
+    counts = [
+        f"{rows[column].nunique()} {what} {'seed' if rows[column].nunique() == 1 else 'seeds'}"
+        for column, what in (("training_seed", "training"), ("noise_seed", "noise"))
+    ]
+    return f"n = {rows['samples'].iloc[0]:,}, {counts[0]}, {counts[1]}"

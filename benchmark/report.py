@@ -11,7 +11,7 @@ from benchmark.evaluation import read_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.plots import draw_all
 from benchmark.storage import write_text
-from benchmark.tables import SPREAD_NOTE, accuracy_table, as_markdown, auc_table, for_terminal, settings
+from benchmark.tables import SPREAD_NOTE, accuracy_table, as_markdown, auc_table, for_terminal, settings, troubles
 
 README = Path("README.md")
 
@@ -42,15 +42,17 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
     for name, titled in tables.items():
         for title, table in titled:
             console.print(for_terminal(title, table))
+        notes = [SPREAD_NOTE, *(troubles(rows("metrics")) if name == "auc" and titled else [])]
         if titled:
+            console.print("\n".join(notes), highlight=False, markup=False, soft_wrap=True)
             text = "\n".join(as_markdown(title, table) for title, table in titled)
-            write_text(results.tables(study) / f"{name}.md", f"{text}\n{SPREAD_NOTE}\n")
-    console.print(SPREAD_NOTE, highlight=False)
+            write_text(results.tables(study) / f"{name}.md", text + "\n" + "\n\n".join(notes) + "\n")
     figures = draw_all(rows, results.figures(study))
     console.print(
         f"Tables: {results.tables(study)}. Figures: {results.figures(study)} ({', '.join(figures)}).",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+        highlight=False,
+        soft_wrap=True,
+    )
     if results.root == DEFAULT_RESULTS:
         _fill_readme(study, "\n".join(as_markdown(*titled) for group in tables.values() for titled in group))
 
@@ -58,9 +60,7 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
 def _tables(
     rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> list[tuple[str, pd.DataFrame]]:
-    if rows.empty:
-        return []
-    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)]
+    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)] if not rows.empty else []
 
 
 def _fill_readme(study: str, text: str) -> None:

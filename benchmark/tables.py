@@ -4,7 +4,7 @@ import pandas as pd
 from rich.table import Table
 
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs"]
-SPREAD_NOTE = "± is the standard deviation over training seeds."
+SPREAD_NOTE = "± is the standard deviation over runs (training and noise seeds)."
 
 
 def setting_name(row: pd.Series) -> str:
@@ -29,27 +29,27 @@ def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
 
 def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per detector, the best first, for the rows of one setting."""
-    table = []
-    for detector, group in rows.groupby("detector", sort=False):
-        troubles = [
-            f"{status}: {reason}"
-            for status, reason in zip(group["status"], group["reason"], strict=True)
-            if status != "ok"
-        ]
-        table.append(
-            {
-                "detector": detector,
-                "AUROC": mean_and_spread(group["auroc"]),
-                "AUPRC": mean_and_spread(group["auprc"]),
-                "seeds": group["training_seed"].nunique(),
-                "epochs used": int(group["epochs_used"].max()) if group["epochs_used"].notna().any() else "–",
-                "seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
-                "note": troubles[0] if troubles else "",
-                "order": -group["auroc"].mean(),
-            }
-        )
-    ordered = pd.DataFrame(table).sort_values("order", kind="stable").drop(columns="order")
-    return ordered if ordered["note"].any() else ordered.drop(columns="note")
+    order = rows.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
+    return pd.DataFrame(
+        {
+            "detector": detector,
+            "AUROC": mean_and_spread(group["auroc"]),
+            "AUPRC": mean_and_spread(group["auprc"]),
+            "runs": len(group),
+            "epochs used": int(group["epochs_used"].max()),
+            "seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
+        }
+        for detector, group in ((name, rows[rows["detector"] == name]) for name in order)
+    )
+
+
+def troubles(rows: pd.DataFrame) -> list[str]:
+    """A line for each reason why a number is missing."""
+    missing = rows[rows["status"] != "ok"]
+    return [
+        f"{', '.join(dict.fromkeys(group['detector']))}: {status}, {reason}."
+        for (status, reason), group in missing.groupby(["status", "reason"], sort=True)
+    ]
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
         "test_by_clean_validation": "by clean validation (oracle)",
     }
     return pd.DataFrame(
-        {"recipe": recipe, "seeds": group["training_seed"].nunique()}
+        {"recipe": recipe, "runs": len(group)}
         | {title: mean_and_spread(group[column]) for column, title in columns.items()}
         for recipe, group in rows.groupby("recipe", sort=False)
     )
@@ -70,13 +70,13 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
     drawn = Table(title=title, title_justify="left", title_style="bold")
     for column in table.columns:
-        drawn.add_column(str(column), justify="left" if column in ("detector", "recipe", "note") else "right")
+        drawn.add_column(str(column), justify="left" if column in ("detector", "recipe") else "right")
     for row in table.astype(str).itertuples(index=False):
         drawn.add_row(*row)
     return drawn
 
 
 def as_markdown(title: str, table: pd.DataFrame) -> str:
-    aligned = ["left" if column in ("detector", "recipe", "note") else "right" for column in table.columns]
+    aligned = ["left" if column in ("detector", "recipe") else "right" for column in table.columns]
     body = table.astype(str).to_markdown(index=False, colalign=aligned, disable_numparse=True)
     return f"**{title}**\n\n{body}\n"

@@ -73,6 +73,9 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
 
 
 def _renamed_in_order(state: dict[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors under other names: taken only if every shape agrees, in order."""
-    same = [tensor.shape for tensor in state.values()] == [tensor.shape for tensor in wanted.values()]
-    return dict(zip(wanted, state.values(), strict=True)) if same else state
+    """The same tensors under other names: taken only if kind (weight, bias, …) and shape agree, in order."""
+
+    def outline(tensors: Mapping[str, Tensor]) -> list[tuple[str, torch.Size]]:
+        return [(key.split(".")[-1], tensor.shape) for key, tensor in tensors.items()]
+
+    return dict(zip(wanted, state.values(), strict=True)) if outline(state) == outline(wanted) else state

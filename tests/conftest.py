@@ -1,0 +1,81 @@
+"""Shared by all tests: small data in the real formats, and the command line as a function."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+from sklearn.datasets import load_digits
+
+from benchmark.cli import main
+
+# Machines differ: speed is measured in benchmarks, never limited in a test. Examples repeat from run to run.
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
+
+REAL_DATA = "LINC_BENCH_REAL_DATA"
+# The default backbone at half its usual size: the real network and the real weights, in seconds.
+QUICK = ("--image-size", "32", "--epochs", "3", "--seed", "0")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """A folder with real MedMNIST files, where an environment variable names one."""
+    if REAL_DATA not in os.environ:
+        pytest.skip(f"{REAL_DATA} does not name a folder with MedMNIST files")
+    return Path(os.environ[REAL_DATA])
+
+
+def medmnist_arrays(labels: np.ndarray, images: np.ndarray, train: int, validation: int) -> dict[str, np.ndarray]:
+    """Arrays in MedMNIST's layout, cut in order."""
+    cuts = {"train": slice(0, train), "val": slice(train, train + validation), "test": slice(train + validation, None)}
+    arrays = {f"{key}_images": images[cut] for key, cut in cuts.items()}
+    return arrays | {f"{key}_labels": labels[cut, None].astype(np.uint8) for key, cut in cuts.items()}
+
+
+@pytest.fixture(scope="session")
+def odd_or_even(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A two-class data set in MedMNIST's layout: is a handwritten digit odd?"""
+    digits = load_digits()
+    images = (digits.images * 15.9).astype(np.uint8)
+    path = tmp_path_factory.mktemp("data") / "odd_or_even.npz"
+    np.savez_compressed(path, **medmnist_arrays(digits.target % 2, images, 1200, 200))
+    return path
+
+
+@pytest.fixture(scope="session")
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of a short, uninterrupted demo, run in this process; read it, never write to it."""
+    results = tmp_path_factory.mktemp("quick") / "results"
+    assert main(["run", *QUICK, "--workers", "1", "--results", str(results)]) == 0
+    return results
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs the command line, demands an error of one sentence and no traceback, and returns what it said."""
+
+    def run(*arguments: object) -> str:
+        capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) != 0
+        said = capsys.readouterr().err
+        assert said.startswith("error: ")
+        assert "Traceback" not in said
+        return " ".join(said.split())
+
+    return run
+
+
+def score_bytes(results: Path) -> dict[str, bytes]:
+    """Every score file of a results folder, by its name."""
+    files = sorted((results / "scores").rglob("*.npy"))
+    assert files
+    return {str(file.relative_to(results)): file.read_bytes() for file in files}

@@ -1,0 +1,182 @@
+"""Splitting any timm model, and weights that are right or refused."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file
+from sklearn.datasets import load_sample_image
+from torch import nn
+
+from benchmark.backbones import Backbone, SplitModel, load_backbone, split_model, untrained_backbone, weights_identity
+from benchmark.errors import LincBenchError
+from benchmark.features import preprocess
+from benchmark.weights import PACKAGED, fit_state_dict, read_state_dict
+
+CPU = torch.device("cpu")
+# A class-token and a pooling transformer, LayerScale, convolutional networks of several families.
+FAMILIES = [
+    ("vit_tiny_patch16_224", 64),
+    ("vit_base_patch16_siglip_224", 32),
+    ("vit_small_patch14_dinov2", 56),
+    ("deit_tiny_distilled_patch16_224", 32),
+    ("tf_efficientnet_lite0", 64),
+    ("resnet18", 64),
+    ("convnext_atto", 64),
+    ("mobilenetv3_small_050", 64),
+    ("swin_tiny_patch4_window7_224", 224),
+]
+
+
+@pytest.mark.parametrize(("name", "size"), FAMILIES)
+def test_prefix_then_tail_is_the_model(name: str, size: int) -> None:
+    split = untrained_backbone(Backbone(name, size), num_classes=5)
+    images = torch.rand(3, 3, size, size)
+    with torch.no_grad():
+        torch.testing.assert_close(split.tail(split.prefix(images)), split.model(images), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "size"), FAMILIES[:6])
+def test_only_the_last_stage_and_the_classifier_are_trained(name: str, size: int) -> None:
+    split = untrained_backbone(Backbone(name, size), num_classes=5)
+    heads = split.model.pretrained_cfg["classifier"]
+    heads = (heads,) if isinstance(heads, str) else heads
+    allowed = tuple(f"{part}." for part in (split.last_name, *heads))
+    trained = split.trained()
+    assert trained
+    assert all(parameter.startswith(allowed) for parameter in trained)
+    assert all(any(parameter.startswith(part) for parameter in trained) for part in allowed)
+    assert split.last_name in split.summary()
+
+
+def test_the_final_norm_is_trained_only_when_asked_for() -> None:
+    plain = untrained_backbone(Backbone("vit_tiny_patch16_224", 32), 5).trained()
+    with_norm = untrained_backbone(Backbone("vit_tiny_patch16_224", 32, train_final_norm=True), 5).trained()
+    assert set(with_norm) - set(plain) == {"norm.weight", "norm.bias"}
+
+
+def test_batch_norm_keeps_its_pretrained_statistics_through_training() -> None:
+    split = load_backbone(Backbone(image_size=32), 4, None, 0, CPU)
+    before = {name: buffer.clone() for name, buffer in split.model.named_buffers()}
+    features = split.prefix(torch.rand(4, 3, 32, 32))
+    optimiser = torch.optim.Adam(split.trained().values(), 0.01)
+    for _ in range(3):
+        optimiser.zero_grad()
+        split.tail(features).square().sum().backward()
+        optimiser.step()
+    assert all(torch.equal(buffer, before[name]) for name, buffer in split.model.named_buffers())
+
+
+def test_the_default_backbone_is_really_pretrained_and_its_head_depends_on_the_seed_alone() -> None:
+    one, same, other = (load_backbone(Backbone(), 10, None, seed, CPU).model.state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    differing = {name for name in one if not torch.equal(one[name], other[name])}
+    assert differing == {"classifier.weight"} or differing == {"classifier.weight", "classifier.bias"}
+    scratch = timm.create_model("tf_efficientnet_lite0").state_dict()
+    assert not torch.equal(one["conv_stem.weight"], scratch["conv_stem.weight"])
+
+
+def test_packaged_weights_recognise_photographs() -> None:
+    """They are renamed in order; two tensors of one shape in each other's place would show here."""
+    path = PACKAGED["tf_efficientnet_lite0"]()
+    assert path is not None
+    model = timm.create_model("tf_efficientnet_lite0").eval()
+    state = read_state_dict(path)
+    model.load_state_dict(fit_state_dict(model, state, "tf_efficientnet_lite0", path), strict=False)
+    model.classifier.weight.data, model.classifier.bias.data = list(state.values())[-2:]
+    photographs = [load_sample_image("flower.jpg"), load_sample_image("china.jpg")]
+    logits = model(preprocess(photographs, 224, (0.5,) * 3, (0.5,) * 3))
+    daisy, palace = 985, 698
+    assert logits[0].argmax() == daisy
+    assert palace in logits[1].topk(5).indices
+
+
+def tiny_vit(size: int, classes: int = 0) -> nn.Module:
+    return timm.create_model("vit_tiny_patch16_224", img_size=size, num_classes=classes)
+
+
+def test_position_embeddings_are_resampled_to_another_image_size(tmp_path: Path) -> None:
+    save_file(tiny_vit(64).state_dict(), tmp_path / "tiny.safetensors")
+    split = load_backbone(Backbone("vit_tiny_patch16_224", 96), 3, tmp_path / "tiny.safetensors", 0, CPU)
+    assert split.model.pos_embed.shape[1] == 1 + 6 * 6
+    assert split.tail(split.prefix(torch.rand(2, 3, 96, 96))).shape == (2, 3)
+
+
+@pytest.mark.parametrize("wrapper", [None, "state_dict", "model"])
+def test_a_pth_file_loads_bare_or_wrapped_and_with_another_head(tmp_path: Path, wrapper: str | None) -> None:
+    state = tiny_vit(32, classes=21).state_dict()
+    torch.save({wrapper: state} if wrapper else state, tmp_path / "tiny.pth")
+    split = load_backbone(Backbone("vit_tiny_patch16_224", 32), 3, tmp_path / "tiny.pth", 0, CPU)
+    assert torch.equal(split.model.state_dict()["blocks.3.attn.qkv.weight"], state["blocks.3.attn.qkv.weight"])
+
+
+def test_weights_of_another_architecture_are_refused_by_name(tmp_path: Path) -> None:
+    save_file(timm.create_model("resnet18").state_dict(), tmp_path / "resnet.safetensors")
+    save_file(tiny_vit(32).state_dict(), tmp_path / "tiny.safetensors")
+    with pytest.raises(LincBenchError, match=r"cls_token is missing.*more"):
+        load_backbone(Backbone("vit_tiny_patch16_224", 32), 3, tmp_path / "resnet.safetensors", 0, CPU)
+    with pytest.raises(LincBenchError, match=r"has shape .* instead of"):
+        load_backbone(Backbone("vit_small_patch16_224", 32), 3, tmp_path / "tiny.safetensors", 0, CPU)
+
+
+def test_a_weights_file_cannot_run_code(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "exploded",)
+
+    (tmp_path / "bomb.pth").write_bytes(pickle.dumps({"w": Bomb()}, protocol=2))
+    (tmp_path / "cut.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
+    for name in ("bomb.pth", "cut.safetensors"):
+        with pytest.raises(LincBenchError, match="cannot be read as weights"):
+            load_backbone(Backbone("vit_tiny_patch16_224", 32), 3, tmp_path / name, 0, CPU)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_weights_that_cannot_be_had_are_an_error_with_three_ways_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(LincBenchError, match=r"Three ways: .*network.*--weights FILE.*tf_efficientnet_lite0"):
+        load_backbone(Backbone("vit_tiny_patch16_224.augreg_in21k", 32), 3, None, 0, CPU)
+
+
+def test_missing_weights_file_and_unknown_backbone(tmp_path: Path) -> None:
+    with pytest.raises(LincBenchError, match="does not exist"):
+        weights_identity(tmp_path / "none.safetensors")
+    with pytest.raises(LincBenchError, match="no backbone called 'vit_smal'"):
+        load_backbone(Backbone("vit_smal"), 3, None, 0, CPU)
+
+
+def test_a_model_whose_parts_do_not_add_up_is_refused() -> None:
+    class Skips(nn.Module):
+        """Looks like two stages, but reads the first stage's output again at the end."""
+
+        pretrained_cfg = {"mean": (0, 0, 0), "std": (1, 1, 1), "classifier": "head"}  # noqa: RUF012
+        feature_info = [{"module": "late"}]  # noqa: RUF012
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.early, self.late, self.head = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1), nn.Linear(3, 2)
+
+        def forward_features(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.early(x)
+            return self.late(x) + x
+
+        def forward_head(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(x.mean((2, 3)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.forward_head(self.forward_features(x))
+
+    with pytest.raises(LincBenchError, match="do not compute what the whole does"):
+        split_model(Skips().eval(), Backbone("skips", 8))
+
+
+def test_real_vit_weights_load_at_another_size(real_data: Path) -> None:
+    path = real_data / "vit_small_patch14_dinov2.safetensors"
+    split: SplitModel = load_backbone(Backbone("vit_small_patch14_dinov2", 112), 2, path, 0, CPU)
+    assert split.prefix(torch.rand(1, 3, 112, 112)).shape == (1, 65, 384)
+    assert split.last_name == "blocks.11"

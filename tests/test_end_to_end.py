@@ -1,0 +1,309 @@
+"""The command line from end to end: what is made, what is kept, and what happens when something is wrong."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_1samp
+
+from benchmark import cli
+from benchmark.cli import main
+from benchmark.record import RunRecord
+from benchmark.recorders import TRAIN_LOGITS, Signal
+from benchmark.studies import Study, study_named
+from detectors import DETECTORS, Detector
+from tests.conftest import QUICK, medmnist_arrays, score_bytes
+
+
+@pytest.fixture
+def copied(quick_run: Path, tmp_path: Path) -> Path:
+    """A results folder of one's own with everything done."""
+    return Path(shutil.copytree(quick_run, tmp_path / "results"))
+
+
+def training_times(results: Path) -> dict[str, int]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in (results / "runs").glob("*/record.json")}
+
+
+def test_a_run_leaves_tidy_tables_figures_and_every_detector(quick_run: Path) -> None:
+    metrics = pd.read_csv(quick_run / "metrics.csv")
+    wanted = (
+        "dataset noise rate true_rate noise_seed training_seed backbone recipe line_up detector epochs_used auroc auprc"
+    )
+    assert set(wanted.split()) <= set(metrics.columns)
+    assert sorted(metrics["detector"]) == sorted(detector.name for detector in DETECTORS)
+    assert (metrics["status"] == "ok").all()
+    assert metrics["auroc"].between(0, 1).all()
+    assert metrics["true_rate"].unique() == pytest.approx([252 / 1259])
+    accuracy = pd.read_csv(quick_run / "accuracy.csv")
+    assert sorted(accuracy["recipe"]) == ["linc", "standard"]
+    assert (accuracy["best_test"] >= accuracy["last_test"]).all()
+    for name in ("auc_by_detector", "accuracy_curves", "trust_histograms"):
+        for suffix in ("svg", "png"):
+            assert (quick_run / "figures" / "demo-modified" / f"{name}.{suffix}").stat().st_size > 1000
+    assert "| LiNC" in (quick_run / "tables" / "demo-modified" / "auc.md").read_text()
+
+
+def test_every_recipe_faces_the_same_wrong_labels(quick_run: Path) -> None:
+    labels = [np.load(path) for path in (quick_run / "runs").glob("*/given_labels.npy")]
+    assert len(labels) == 2
+    assert (labels[0] == labels[1]).all()
+
+
+def test_a_second_run_trains_nothing(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times = training_times(copied)
+    assert main(["run", *QUICK, "--results", str(copied)]) == 0
+    assert training_times(copied) == times
+    assert "0 of 2 runs trained" in capsys.readouterr().out
+
+
+def test_worker_processes_give_the_same_bytes(quick_run: Path, tmp_path: Path) -> None:
+    assert main(["run", *QUICK, "--workers", "2", "--results", str(tmp_path / "results")]) == 0
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+
+
+def test_report_brings_deleted_tables_and_figures_back_without_records(copied: Path) -> None:
+    made = {path: path.read_bytes() for folder in ("tables", "figures") for path in (copied / folder).rglob("*.*")}
+    for folder in ("tables", "figures", "runs", "scores", "features", "answers", "labels"):
+        shutil.rmtree(copied / folder)
+    assert main(["report", "--results", str(copied)]) == 0
+    assert {path: path.read_bytes() for path in made} == made
+
+
+def test_force_trains_again_to_the_same_bytes(copied: Path) -> None:
+    scores, times = score_bytes(copied), training_times(copied)
+    assert main(["run", *QUICK, "--workers", "1", "--force", "--results", str(copied)]) == 0
+    assert all(training_times(copied)[run] > time for run, time in times.items())
+    assert score_bytes(copied) == scores
+
+
+def test_a_signal_more_keeps_what_was_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results"
+    arguments = ["run", *QUICK, "--workers", "1", "--results", str(results)]
+    assert main([*arguments, "--detector", "AUM"]) == 0
+    standard = next((results / "runs").glob("*-standard-*"))
+    first = (standard / "train_logits.npy").read_bytes()
+    capsys.readouterr()
+    assert main([*arguments, "--detector", "mean loss", "--dry-run"]) == 0
+    assert "again, to record" in capsys.readouterr().out
+    assert main([*arguments, "--detector", "mean loss"]) == 0
+    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"train_logits", "eval_logits"}
+    assert (standard / "train_logits.npy").read_bytes() == first
+    assert set(pd.read_csv(results / "metrics.csv")["detector"]) == {"AUM", "mean loss"}, "older rows stay"
+
+
+def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "demo", "--dry-run", "--results", str(tmp_path / "none")]) == 0
+    said = capsys.readouterr().out
+    assert "6 of 6 runs to train" in said
+    assert "MB of disk" in said
+    assert not (tmp_path / "none").exists()
+
+
+def test_paper_studies_can_be_planned_without_data_or_weights(tmp_path: Path) -> None:
+    training = study_named("paper-auc").training
+    assert (training.epochs, training.batch_size, training.learning_rate, training.weight_decay) == (
+        70,
+        128,
+        5e-4,
+        1e-4,
+    )
+    assert (training.milestones, training.decay) == ((10, 20, 40, 60), 0.7)
+    assert study_named("paper-auc").backbone.name == "vit_small_patch8_224.dino"
+    assert len(study_named("paper-accuracy").datasets) == 10
+    from benchmark.layout import ResultsFolder
+    from benchmark.plan import Sources, plan_study
+
+    plan = plan_study(study_named("paper-accuracy"), Sources(ResultsFolder(tmp_path)))
+    assert len(plan.units) == 10 * 6 * 3 * 2
+    assert len({unit.run.run_id for unit in plan.units}) == len(plan.units)
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    for name in ("demo", "paper-auc", "LiNC", "AUM", "organsmnist", "tf_efficientnet_lite0", "symmetric-inclusive"):
+        assert name in said
+
+
+# Detectors that go wrong.
+
+
+@dataclass(frozen=True)
+class _Raises(Detector):
+    name: ClassVar[str] = "raises"
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (TRAIN_LOGITS,)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        raise ZeroDivisionError("by a test")
+
+
+@dataclass(frozen=True)
+class _NotANumber(_Raises):
+    name: ClassVar[str] = "not a number"
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return np.full(len(record.given_labels), np.nan)
+
+
+def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def with_failures(name: str) -> Study:
+        study = study_named(name)
+        return replace(study, detectors=(*study.detectors, _Raises(), _NotANumber()))
+
+    monkeypatch.setattr(cli, "study_named", with_failures)
+    times = training_times(copied)
+    assert main(["run", *QUICK, "--workers", "1", "--results", str(copied)]) == 1
+    assert training_times(copied) == times
+    rows = pd.read_csv(copied / "metrics.csv").set_index("detector")
+    assert rows.loc["raises", "status"] == "failed"
+    assert "ZeroDivisionError: by a test" in rows.loc["raises", "reason"]
+    assert "not finite" in rows.loc["not a number", "reason"]
+    assert rows.loc["AUM", "status"] == "ok"
+    assert "failed: raises" in capsys.readouterr().out
+
+
+# Input that is wrong: a sentence, a non-zero exit, nothing half-written.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "dmeo"], "Did you mean 'demo'?"),
+        (["run", "--detector", "AUMM"], "Did you mean 'AUM'?"),
+        (["run", "--dataset", "digit"], "Did you mean 'digits'?"),
+        (["run", "--noise", "symetric"], "Did you mean 'symmetric'?"),
+        (["run", "--backbone", "tf_efficientnet_lite"], "Did you mean 'tf_efficientnet_lite0'?"),
+        (["run", "--rate", "1.5"], "from 0 to 1"),
+        (["run", "--epochs", "0"], "must be 1 or more"),
+        (["run", "--batch-size", "100000"], "fewer than one batch"),
+        (["run", "--dataset", "chestmnist"], "several labels per image"),
+        (["run", "--dataset", "nowhere/file.npz"], "does not exist"),
+        (["run", "--weights", "nowhere.safetensors"], "does not exist"),
+        (["run", "--device", "mps"], "has no mps device"),
+        (["report"], "has no results of any study yet"),
+        (["report", "demo"], "linc-bench run demo"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    arguments: list[str], says: str, fails: Callable[..., str], tmp_path: Path
+) -> None:
+    assert says in fails(*arguments, "--results", tmp_path / "results")
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_weights_of_another_network_stop_the_run_before_anything_is_written(
+    fails: Callable[..., str], tmp_path: Path
+) -> None:
+    import timm
+    from safetensors.torch import save_file
+
+    save_file(timm.create_model("resnet18").state_dict(), tmp_path / "resnet.safetensors")
+    said = fails("run", *QUICK, "--weights", tmp_path / "resnet.safetensors", "--results", tmp_path / "results")
+    assert "does not hold the weights of tf_efficientnet_lite0" in said
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_a_damaged_record_is_reported_and_redone_only_with_force(copied: Path, fails: Callable[..., str]) -> None:
+    scores = score_bytes(copied)
+    logits = next((copied / "runs").glob("*-standard-*")) / "train_logits.npy"
+    logits.write_bytes(logits.read_bytes()[:5000])
+    damaged = logits.read_bytes()
+    assert "is damaged" in fails("run", *QUICK, "--results", copied)
+    assert logits.read_bytes() == damaged
+    assert main(["run", *QUICK, "--workers", "1", "--force", "--results", str(copied)]) == 0
+    assert score_bytes(copied) == scores
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_results_folder_without_permission(fails: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir(mode=0o500)
+    assert "cannot be written to" in fails("run", *QUICK, "--results", tmp_path / "results")
+
+
+def test_a_results_folder_that_is_a_file(fails: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    assert "cannot be written to" in fails("run", *QUICK, "--results", tmp_path / "results")
+
+
+def test_without_noise_accuracy_is_reported_and_detection_says_why_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    assert main(["run", *QUICK, "--rate", "0", "--workers", "1", "--results", str(results)]) == 0
+    metrics = pd.read_csv(results / "metrics.csv")
+    assert (metrics["status"] == "undefined").all()
+    assert metrics["auroc"].isna().all()
+    assert "nothing to detect" in " ".join(capsys.readouterr().out.split())
+    assert pd.read_csv(results / "accuracy.csv")["last_test"].notna().all()
+
+
+def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: Path, tmp_path: Path) -> None:
+    """The labels are coin tosses then: AUCs that lie on one side of 0.5 would be a leak.
+
+    One draw of the noise is not enough: a network learns one of two labels for each cluster of alike images, right or
+    wrong by the chance of that draw, and every detector and seed inherits it.
+    """
+    results = tmp_path / "results"
+    seeds = [option for seed in range(10) for option in ("--noise-seed", str(seed))]
+    options = ["--dataset", str(odd_or_even), "--rate", "0.5", "--image-size", "32", "--epochs", "6", "--seed", "0"]
+    assert main(["run", *options, *seeds, "--results", str(results)]) == 0
+    metrics = pd.read_csv(results / "metrics.csv")
+    assert sorted(metrics["detector"].unique()) == sorted(detector.name for detector in DETECTORS)
+    for detector, group in metrics.groupby("detector"):
+        assert len(group) == 10
+        assert ttest_1samp(group["auroc"], 0.5).pvalue > 0.001, detector
+
+
+def test_a_data_set_given_by_path_uses_the_inclusive_noise_asked_for(odd_or_even: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    options = ["--dataset", str(odd_or_even), "--noise", "symmetric-inclusive", "--rate", "0.4", "--workers", "1"]
+    assert main(["run", *QUICK, *options, "--results", str(results)]) == 0
+    metrics = pd.read_csv(results / "metrics.csv")
+    assert set(metrics["dataset"]) == {"odd_or_even"}
+    assert metrics["true_rate"].iloc[0] == pytest.approx(0.2, abs=0.03)
+    assert (metrics["rate"] == 0.4).all()
+
+
+def test_real_medmnist_with_a_real_vit(real_data: Path, tmp_path: Path) -> None:
+    weights = real_data / "vit_small_patch14_dinov2.safetensors"
+    options = ["--dataset", "breastmnist", "--data-root", str(real_data), "--weights", str(weights)]
+    options += ["--backbone", "vit_small_patch14_dinov2", "--image-size", "56", "--epochs", "6", "--seed", "0"]
+    assert main(["run", *options, "--results", str(tmp_path)]) == 0
+    metrics = pd.read_csv(tmp_path / "metrics.csv").set_index("detector")
+    assert metrics.loc["LiNC", "auroc"] > 0.6, "far from chance after six epochs, even on 546 images"
+    assert metrics.loc["LiNC", "samples"] == 546
+
+
+def test_image_folders_run_too(tmp_path: Path) -> None:
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    for i, (image, label) in enumerate(zip(digits.images[:300], digits.target[:300], strict=True)):
+        folder = tmp_path / "images" / f"digit {label % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((image * 15.9).astype(np.uint8)).save(folder / f"{i}.png")
+    options = ["--dataset", str(tmp_path / "images"), "--detector", "LiNC", "--workers", "1"]
+    assert main(["run", *QUICK, *options, "--results", str(tmp_path / "results")]) == 0
+    assert pd.read_csv(tmp_path / "results" / "metrics.csv")["samples"].iloc[0] == 210
+
+
+def test_a_file_in_medmnists_layout_with_too_few_samples_for_a_batch(tmp_path: Path, fails: Callable[..., str]) -> None:
+    images = np.zeros((80, 8, 8), np.uint8)
+    np.savez(tmp_path / "small.npz", **medmnist_arrays(np.arange(80) % 2, images, 40, 20))
+    assert "fewer than one batch of 64" in fails(
+        "run", "--dataset", tmp_path / "small.npz", "--results", tmp_path / "r"
+    )

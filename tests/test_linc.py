@@ -1,0 +1,199 @@
+"""LiNC's mathematics as properties, its theorem's limits, and its phases."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from benchmark.mixture import separate
+from benchmark.training import CrossEntropy, TrainingSettings
+from detectors.linc import (
+    COMPONENT,
+    CORRECTED_LABELS,
+    TRUST,
+    TRUST_MIXTURE,
+    LiNCObjective,
+    LiNCRecipe,
+    soft_target,
+    trust_gradient,
+)
+
+
+@st.composite
+def logits_and_labels(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor]:
+    n, classes = draw(st.integers(1, 6)), draw(st.integers(2, 7))
+    logits = draw(arrays(np.float64, (n, classes), elements=st.floats(-30, 30)))
+    labels = draw(arrays(np.int64, n, elements=st.integers(0, classes - 1)))
+    return torch.from_numpy(logits), torch.from_numpy(labels)
+
+
+def paper_loss(logits: torch.Tensor, labels: torch.Tensor, trust: torch.Tensor) -> torch.Tensor:
+    log_p = F.log_softmax(logits, dim=1)
+    return -(soft_target(trust, log_p.detach().exp(), labels) * log_p).sum(1)
+
+
+@given(logits_and_labels(), st.floats(0, 1))
+def test_autograd_agrees_with_the_closed_form_of_the_trust_gradient(drawn, value) -> None:
+    logits, labels = drawn
+    trust = torch.full((len(labels),), value, dtype=torch.float64, requires_grad=True)
+    paper_loss(logits, labels, trust).sum().backward()
+    p = logits.softmax(1)
+    entropy = -torch.special.xlogy(p, p).sum(1)
+    closed_form = -torch.log_softmax(logits, 1)[torch.arange(len(labels)), labels] - entropy
+    torch.testing.assert_close(trust.grad, closed_form, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(trust_gradient(logits.log_softmax(1), labels), closed_form, rtol=1e-9, atol=1e-9)
+
+
+@given(logits_and_labels(), st.floats(0, 1))
+def test_logits_feel_cross_entropy_weighted_by_trust(drawn, value) -> None:
+    logits, labels = drawn
+    logits.requires_grad_()
+    trust = torch.full((len(labels),), value, dtype=torch.float64)
+    paper_loss(logits, labels, trust).sum().backward()
+    expected = value * (logits.detach().softmax(1) - F.one_hot(labels, logits.shape[1]))
+    torch.testing.assert_close(logits.grad, expected, rtol=1e-9, atol=1e-9)
+
+
+@given(logits_and_labels())
+def test_agreement_never_lowers_trust(drawn) -> None:
+    logits, _ = drawn
+    assert (trust_gradient(logits.log_softmax(1), logits.argmax(1)) <= 1e-12).all()
+
+
+@given(st.floats(-30, 30), st.floats(-30, 30))
+def test_disagreement_lowers_trust_with_two_classes(one, other) -> None:
+    logits = torch.tensor([[one, other]], dtype=torch.float64)
+    assert trust_gradient(logits.log_softmax(1), logits.argmin(1)) >= -1e-12
+
+
+def test_disagreement_may_raise_trust_with_three_classes() -> None:
+    """The second half of the paper's theorem does not hold: p = (.5, .45, .05), given label 2."""
+    log_p = torch.tensor([[0.5, 0.45, 0.05]], dtype=torch.float64).log()
+    assert log_p.argmax() != 1
+    assert trust_gradient(log_p, torch.tensor([1])).item() == pytest.approx(-0.0572, abs=1e-4)
+
+
+def objective_after(epochs: int, recipe: LiNCRecipe, labels: torch.Tensor, logits: torch.Tensor) -> LiNCObjective:
+    """LiNC's objective after epochs in which the network's logits did not change; two batches per epoch."""
+    half = len(labels) // 2
+    objective = LiNCObjective(recipe, labels, TrainingSettings(epochs=epochs, batch_size=half))
+    for epoch in range(1, epochs + 1):
+        for batch in (torch.arange(half), torch.arange(half, len(labels))):
+            objective.loss(epoch, batch, logits[batch])
+        objective.end_epoch(epoch, lambda: logits)
+    return objective
+
+
+def planted(n: int = 300, wrong: int = 60) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Logits that point at the clean class with varying firmness, and labels of which the first `wrong` are wrong."""
+    generator = torch.Generator().manual_seed(0)
+    clean = torch.randint(0, 3, (n,), generator=generator)
+    given_labels = clean.clone()
+    given_labels[:wrong] = (clean[:wrong] + 1) % 3
+    order = torch.randperm(n, generator=generator)
+    logits = F.one_hot(clean, 3).float() * (4 + torch.rand(n, 1, generator=generator))
+    return logits[order], given_labels[order], clean[order]
+
+
+def test_the_noisy_cluster_is_relabelled_once_and_nobody_else() -> None:
+    logits, labels, clean = planted()
+    signals = objective_after(12, LiNCRecipe(), labels, logits).signals()
+    corrected, component = torch.from_numpy(signals[CORRECTED_LABELS]), signals[COMPONENT]
+    noisy = torch.from_numpy(component == 0)
+    assert noisy.any()
+    assert (labels != clean)[noisy].all(), "in this plain case the lowest cluster holds wrong labels only"
+    assert (corrected[noisy] == clean[noisy]).all()
+    assert (corrected[~noisy] == labels[~noisy]).all()
+    assert (np.diff(signals[TRUST_MIXTURE][:, 0]) > 0).all(), "means from low to high"
+
+
+def test_trust_freezes_after_the_soft_phases() -> None:
+    logits, labels, _ = planted()
+    trust_EN = objective_after(14, LiNCRecipe(), labels, logits).signals()[TRUST]
+    assert (trust_EN[9] != trust_EN[8]).any()
+    assert all((trust_EN[epoch] == trust_EN[9]).all() for epoch in range(10, 14))
+
+
+def test_trust_follows_the_papers_update() -> None:
+    """α ← α − η(g / B + λα), written out in floats."""
+    logits, labels, _ = planted(n=8, wrong=2)
+    trust = objective_after(1, LiNCRecipe(), labels, logits).trust
+    p = logits.double().softmax(1)
+    for i in range(8):
+        gradient = -np.log(p[i, labels[i]].item()) + sum(q * np.log(q) for q in p[i].tolist())
+        expected = min(max(1 - (gradient / 4 + 0.1 * 1), 0), 1)  # two batches of four
+        assert trust[i].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_short_last_batch_takes_no_bigger_step() -> None:
+    logits, labels, _ = planted(n=6, wrong=1)
+    settings = TrainingSettings(epochs=1, batch_size=4)
+    whole, cut = (LiNCObjective(LiNCRecipe(), labels, settings) for _ in range(2))
+    whole.loss(1, torch.arange(4), logits[:4])
+    cut.loss(1, torch.arange(2), logits[:2])
+    assert torch.equal(whole.trust[:2], cut.trust[:2])
+
+
+@pytest.mark.parametrize(("soft_correction", "moves"), [("stopgrad", False), ("entropy", True)])
+def test_soft_correction_with_stopgrad_leaves_the_noisy_cluster_out(soft_correction: str, moves: bool) -> None:
+    logits, labels, _ = planted()
+    objective = objective_after(5, LiNCRecipe(soft_correction=soft_correction), labels, logits)
+    noisy = objective.is_noisy.nonzero()[:, 0][:8]
+    batch = logits[noisy].clone().requires_grad_()
+    before = objective.trust[noisy]
+    objective.loss(6, noisy, batch).backward()
+    assert bool((batch.grad.abs() > 1e-6).any()) is moves
+    torch.testing.assert_close(objective.trust[noisy], before * 0.9), "its trust only decays"
+
+
+def test_hard_phase_is_cross_entropy_on_the_corrected_labels() -> None:
+    logits, labels, _ = planted()
+    objective, everyone = objective_after(10, LiNCRecipe(), labels, logits), torch.arange(len(labels))
+    assert not torch.equal(objective.labels, labels)
+    plain = CrossEntropy(objective.labels).loss(11, everyone, logits)
+    assert torch.equal(objective.loss(11, everyone, logits), plain)
+
+
+def test_constant_trust_gives_no_noisy_cluster() -> None:
+    labels = torch.zeros(40, dtype=torch.int64)
+    objective = objective_after(12, LiNCRecipe(), labels, torch.zeros(40, 2))
+    signals = objective.signals()
+    assert not objective.is_noisy.any()
+    assert (signals[COMPONENT] == -1).all()
+    assert (signals[CORRECTED_LABELS] == 0).all()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 3))
+def test_components_never_fall_with_rising_values(seed, components) -> None:
+    """Unequal variances would otherwise give the lowest tail to the widest component."""
+    generator = np.random.default_rng(seed)
+    values = np.concatenate([generator.normal(0.3, 0.01, 60), generator.normal(0.5, generator.uniform(0.01, 0.3), 200)])
+    mixture = separate(values, components, initialisations=1)
+    assert mixture is not None
+    assert (np.diff(mixture.assignment[np.argsort(values)]) >= 0).all()
+    assert (np.diff(mixture.means) >= 0).all()
+
+
+def test_unconstrained_assignment_would_call_the_lowest_tail_clean() -> None:
+    """The trap itself: a wide high component around a narrow low one."""
+    from sklearn.mixture import GaussianMixture
+
+    generator = np.random.default_rng(0)
+    values = np.concatenate([generator.normal(0.4, 0.005, 900), generator.normal(0.5, 0.1, 600)])
+    plain = GaussianMixture(2, n_init=5, random_state=0).fit(values[:, None])
+    lowest = values.argmin()
+    assert plain.predict(values[[lowest]][:, None])[0] == plain.means_.argmax()
+    mixture = separate(values, 2)
+    assert mixture is not None
+    assert mixture.assignment[lowest] == 0
+
+
+def test_mixture_means_are_in_the_units_of_the_data_even_when_tiny() -> None:
+    generator = np.random.default_rng(0)
+    values = np.concatenate([generator.normal(mean, 1e-5, 300) for mean in (0.5900, 0.5903, 0.5906)])
+    mixture = separate(values, 3)
+    assert mixture is not None
+    np.testing.assert_allclose(mixture.means, [0.5900, 0.5903, 0.5906], atol=1e-5)

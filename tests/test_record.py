@@ -1,0 +1,102 @@
+"""Records: read-only, cut to their first epochs, made from anybody's arrays, and honest when damaged."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark import record as record_module
+from benchmark.errors import LincBenchError
+from benchmark.record import RunRecord, open_record
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from detectors.linc import COMPONENT, TRUST
+
+
+def plain(epochs: int = 4, n: int = 50, classes: int = 3) -> RunRecord:
+    generator = np.random.default_rng(0)
+    logits = generator.normal(size=(epochs, n, classes)).astype(np.float32)
+    return RunRecord.from_arrays(given_labels=generator.integers(0, classes, n), train_logits=logits)
+
+
+def test_blocks_cover_every_sample_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = plain()
+    whole = record.map_samples(lambda labels, logits: logits[:, :, 0].sum(0) + 100 * labels, TRAIN_LOGITS)
+    monkeypatch.setattr(record_module, "BLOCK_BYTES", 7 * 4 * 3 * 4)
+    sizes: list[int] = []
+
+    def in_blocks(labels: np.ndarray, logits: np.ndarray) -> np.ndarray:
+        sizes.append(len(labels))
+        return logits[:, :, 0].sum(0) + 100 * labels
+
+    assert (record.map_samples(in_blocks, TRAIN_LOGITS) == whole).all()
+    assert sizes == [7] * 7 + [1]
+
+
+def test_first_epochs_is_the_record_as_if_training_had_ended_there() -> None:
+    record = plain(epochs=6)
+    cut = record.first_epochs(2)
+    assert cut.epochs == 2
+    assert (cut[TRAIN_LOGITS] == record[TRAIN_LOGITS][:2]).all()
+    with pytest.raises(LincBenchError, match="6 epochs"):
+        record.first_epochs(7)
+
+
+def test_what_belongs_to_the_whole_run_is_not_known_earlier(quick_run: Path) -> None:
+    record = open_record(next((quick_run / "runs").glob("*-linc-*")))
+    assert record[COMPONENT].shape == record.given_labels.shape
+    cut = record.first_epochs(1)
+    assert cut[TRUST].shape == (1, len(record.given_labels))
+    with pytest.raises(LincBenchError, match="whole run"):
+        cut[COMPONENT]
+
+
+def test_a_signal_that_was_not_recorded_is_named() -> None:
+    with pytest.raises(LincBenchError, match=r"no eval_logits; it has train_logits"):
+        plain()[EVAL_LOGITS]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"given_labels": np.zeros(3)}, "whole numbers"),
+        ({"given_labels": np.zeros((3, 1), int)}, "whole numbers"),
+        ({"given_labels": np.array([0, 1, 5]), "train_logits": np.zeros((2, 3, 4))}, "expected 0 to 3"),
+        ({"given_labels": np.array([0, 1]), "train_logits": np.zeros((2, 3, 4))}, r"expected \(epochs, 2, classes\)"),
+        (
+            {"given_labels": np.array([0, 1]), "train_logits": np.zeros((2, 2, 4)), "eval_logits": np.zeros((3, 2, 4))},
+            "differ in shape",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(arrays: dict[str, np.ndarray], says: str) -> None:
+    with pytest.raises(LincBenchError, match=says):
+        RunRecord.from_arrays(**arrays)
+
+
+def test_records_on_disk_cannot_be_written_to(quick_run: Path) -> None:
+    record = open_record(next((quick_run / "runs").glob("*-standard-*")))
+    with pytest.raises(ValueError, match="read-only"):
+        record[TRAIN_LOGITS][0, 0, 0] = 1.0
+
+
+def test_a_record_tells_how_it_came_about(quick_run: Path) -> None:
+    import json
+
+    about = json.loads((next((quick_run / "runs").glob("*-linc-*")) / "record.json").read_text())
+    assert about["settings"]["recipe"] == {
+        "name": "linc",
+        "version": 1,
+        "warm_up": 5,
+        "soft_epochs": 5,
+        "trust_rate": 1.0,
+        "trust_decay": 0.1,
+        "components": 3,
+        "trust_gradient": "mean",
+        "soft_correction": "stopgrad",
+    }
+    assert about["settings"]["training"]["seed"] == 0
+    assert about["settings"]["noise"] == {"kind": "symmetric", "version": 1, "rate": 0.2, "seed": 0}
+    assert {"torch", "timm", "numpy", "python"} <= set(about["versions"])
+    assert about["commit"]
+    assert about["seconds"]["training"] > 0
+    assert about["peak_bytes"] > 2**20
