@@ -8,7 +8,7 @@ pretrained statistics. The prefix is then a constant function of the image and r
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -31,19 +31,35 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
 class Backbone:
     """Which network, at which size, with which weights: what a run's identity has to know of it."""
 
+    version: ClassVar[int] = 1  # raise it when splitting or preprocessing changes numbers
+
     name: str = "tf_efficientnet_lite0"
     image_size: int = 64
-    weights: str = ""  # "" is the packaged or hub weights of that name; otherwise a file's digest
+    weights: str = ""  # what weights_identity says; the plan fills it in
     train_final_norm: bool = False
     feature_dtype: str = "float16"
 
 
-def weights_identity(weights_file: Path | None) -> str:
-    if weights_file is None:
-        return ""
-    if not weights_file.is_file():
-        raise LincBenchError(f"The weights file {weights_file} does not exist. Check --weights.")
-    return f"sha256:{file_digest(weights_file)}"
+def check_name(name: str) -> None:
+    """A timm name, with a tag of pretrained weights that timm knows or without one."""
+    import timm
+
+    if not timm.is_model(name):
+        raise unknown_name("backbone", name, SUGGESTED, timm.list_models())
+    try:
+        timm.get_pretrained_cfg(name)
+    except RuntimeError:
+        raise unknown_name("backbone", name, timm.list_pretrained(f"{name.partition('.')[0]}.*")) from None
+
+
+def weights_identity(name: str, weights_file: Path | None) -> str:
+    """A file's digest, also for weights that come with the install; `hub` for those that timm downloads under a tag."""
+    file = weights_file or PACKAGED.get(name, lambda: None)()
+    if file is None:
+        return "hub"
+    if not file.is_file():
+        raise LincBenchError(f"The weights file {file} does not exist. Check --weights.")
+    return f"sha256:{file_digest(file)}"
 
 
 @dataclass(frozen=True)
@@ -174,8 +190,7 @@ def _freeze_all_but_trained(split: SplitModel, backbone: Backbone) -> None:
 def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:
     import timm
 
-    if not timm.is_model(backbone.name):
-        raise unknown_name("backbone", backbone.name, SUGGESTED) from None
+    check_name(backbone.name)
     file = weights_file or PACKAGED.get(backbone.name, lambda: None)()
     options = _size_options(backbone)
     if file is not None:
@@ -196,8 +211,7 @@ def untrained_backbone(backbone: Backbone, num_classes: int) -> SplitModel:
     """The same network with random weights: enough to know shapes and times, and never used for results."""
     import timm
 
-    if not timm.is_model(backbone.name):
-        raise unknown_name("backbone", backbone.name, SUGGESTED) from None
+    check_name(backbone.name)
     model = timm.create_model(backbone.name, pretrained=False, num_classes=num_classes, **_size_options(backbone))
     return split_model(model.eval(), backbone)
 

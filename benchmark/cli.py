@@ -29,7 +29,7 @@ from detectors import DETECTORS, detector_named
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    console, problems = Console(), Console(stderr=True)
+    console, problems = _console(), _console(stderr=True)
     try:
         return int(options.command(options, console))
     except LincBenchError as error:
@@ -46,6 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--results DIR, then run the same command again.", markup=False, soft_wrap=True,
         )  # fmt: skip
     return 1
+
+
+def _console(stderr: bool = False) -> Console:
+    """As wide as the terminal; in a log file wide enough for a table."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=120)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -113,25 +119,25 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
     plan = plan_study(study, sources, options.force)
-    workers = options.workers or default_workers(study.training.threads, study.training.device, len(plan.units))
-    if workers < 1:
-        raise LincBenchError(f"--workers is {workers}; at least one is needed.")
+    workers = _at_least_one("--workers", options.workers) or default_workers(
+        study.training.threads, study.training.device, len(plan.units)
+    )
     if options.dry_run:
         _show_plan(plan, workers, console)
         return 0
     results.prepare()
-    with make_executor(min(workers, max(1, len(plan.to_train())))) as executor:
-        outcomes = carry_out(plan, executor, Progress())
+    with make_executor(min(workers, max(1, len(plan.to_train)))) as executor:
+        outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)
     console.print(f"{trained} of {len(plan.units)} runs trained, the others were there already.", highlight=False)
-    if any("training" not in outcome.failures for outcome in outcomes):
-        make_report(results, study.name, console)
+    if any(outcome.error is None for outcome in outcomes):
+        make_report(results, study.tag, console)
     return _tell_failures(outcomes, console)
 
 
 def _overridden(study: Study, options: argparse.Namespace) -> Study:
-    """The study with what the command line says instead; it then goes by another name, so as not to mix results."""
+    """The study with what the command line says instead."""
     device = _device(options.device)
     training = replace(
         study.training,
@@ -154,9 +160,8 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
         ),
         training=training,
     )
-    if changed != study or options.weights is not None:
-        changed = replace(changed, name=f"{study.name}-modified")
-    return replace(changed, training=replace(training, device=device))
+    is_modified = changed != study or options.weights is not None
+    return replace(changed, training=replace(training, device=device), is_modified=is_modified)
 
 
 def _at_least_one(option: str, value: int | None) -> int | None:
@@ -165,8 +170,12 @@ def _at_least_one(option: str, value: int | None) -> int | None:
     return value
 
 
+def available_devices() -> dict[str, bool]:
+    return {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+
+
 def _device(wanted: str | None) -> str:
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = available_devices()
     if wanted in (None, "auto"):
         return next(device for device in ("cuda", "mps", "cpu") if there[device])
     if not there[str(wanted)]:
@@ -175,10 +184,10 @@ def _device(wanted: str | None) -> str:
 
 
 def _show_plan(plan: Plan, workers: int, console: Console) -> None:
-    table = Table(title=f"plan of {plan.study.name}", title_justify="left", title_style="bold")
+    table = Table(title=f"plan of {plan.study.tag}", title_justify="left", title_style="bold")
     for column in ("run", "training", "scoring"):
         table.add_column(column, overflow="fold")
-    to_train = plan.to_train()
+    to_train = set(plan.to_train)
     for unit in plan.units:
         table.add_row(unit.run.run_id, _training_state(unit, unit in to_train), _scoring_state(unit, unit in to_train))
     console.print(table)
@@ -211,9 +220,10 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
 
 def _tell_failures(outcomes: list[Outcome], console: Console) -> int:
-    failures = [(outcome.run_id, *failure) for outcome in outcomes for failure in outcome.failures.items()]
-    for run_id, what, reason in failures:
-        console.print(f"failed: {what} of {run_id}: {reason}", highlight=False, markup=False, soft_wrap=True)
+    failures = [f"{outcome.run_id}: {outcome.error}" for outcome in outcomes if outcome.error is not None]
+    failures += [f"{what} on {outcome.run_id}: {why}" for outcome in outcomes for what, why in outcome.failures.items()]
+    for failure in failures:
+        console.print(f"failed: {failure}", highlight=False, markup=False, soft_wrap=True)
     return 1 if failures else 0
 
 

@@ -11,6 +11,7 @@ from benchmark import image_files
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.npz_files import read_npz
+from benchmark.storage import locked
 
 SPLITS = ("train", "validation", "test")
 MEDMNIST_SIZES = (28, 64, 128, 224)
@@ -69,7 +70,7 @@ def describe_dataset(name: str, data_root: Path | None = None) -> DatasetInfo:
         return load_dataset(name, data_root).info
     info = _medmnist_info()[flag]
     sizes = info["n_samples"]["train"], info["n_samples"]["val"], info["n_samples"]["test"]
-    return DatasetInfo(name, f"md5:{info[_md5_key(size)]}", len(info["label"]), sizes)
+    return DatasetInfo(_canonical(flag, size), f"md5:{info[_md5_key(size)]}", len(info["label"]), sizes)
 
 
 def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
@@ -77,7 +78,7 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
         return _digits()
     flag, size = _medmnist_name(name)
     if flag is not None:
-        return _medmnist(name, flag, size, data_root)
+        return _medmnist(flag, size, data_root)
     path = Path(name).expanduser()
     if path.suffix == ".npz":
         return _from_arrays(path.stem, f"sha256:{file_digest(_existing(path))}", read_npz(path))
@@ -128,26 +129,26 @@ def _medmnist_name(name: str) -> tuple[str | None, int]:
     return flag, int(size or 28)
 
 
+def _canonical(flag: str, size: int) -> str:
+    """The name of MedMNIST's own file, less its ending."""
+    return flag if size == 28 else f"{flag}_{size}"
+
+
 def _md5_key(size: int) -> str:
     return "MD5" if size == 28 else f"MD5_{size}"
 
 
-def _medmnist(name: str, flag: str, size: int, data_root: Path | None) -> Dataset:
+def _medmnist(flag: str, size: int, data_root: Path | None) -> Dataset:
     import medmnist
     from medmnist.info import DEFAULT_ROOT
 
     info = _medmnist_info()[flag]
-    file_name = f"{flag}.npz" if size == 28 else f"{flag}_{size}.npz"
+    file_name = f"{_canonical(flag, size)}.npz"
     root = data_root or Path(DEFAULT_ROOT)
+    root.mkdir(parents=True, exist_ok=True)
     if not (root / file_name).exists():
-        root.mkdir(parents=True, exist_ok=True)
-        try:
-            getattr(medmnist, info["python_class"])("train", root=str(root), size=size, download=True)
-        except RuntimeError as error:
-            raise LincBenchError(
-                f"{info['python_class']} is not in {root} and could not be downloaded. Fetch {file_name} from "
-                f"{info['url' if size == 28 else f'url_{size}']} and put it there, or name its folder with --data-root."
-            ) from error
+        with locked(root, f".{file_name}"):  # a second command waits for the download instead of starting another
+            _download(root, file_name, getattr(medmnist, info["python_class"]), size)
     found, official = file_digest(root / file_name, "md5"), info[_md5_key(size)]
     if found != official:
         raise LincBenchError(
@@ -155,7 +156,18 @@ def _medmnist(name: str, flag: str, size: int, data_root: Path | None) -> Datase
             f"Delete it to download it again, or give its path to use it as it is: --dataset {root / file_name}"
         )
     classes = tuple(info["label"][str(index)] for index in range(len(info["label"])))
-    return _from_arrays(name.lower(), f"md5:{official}", read_npz(root / file_name), classes)
+    return _from_arrays(_canonical(flag, size), f"md5:{official}", read_npz(root / file_name), classes)
+
+
+def _download(root: Path, file_name: str, medmnist_class: Any, size: int) -> None:
+    try:
+        medmnist_class("train", root=str(root), size=size, download=True)
+    except RuntimeError as error:
+        url = _medmnist_info()[medmnist_class.flag]["url" if size == 28 else f"url_{size}"]
+        raise LincBenchError(
+            f"{file_name} is not in {root} and could not be downloaded. Fetch it from {url} and put it there, "
+            "or name its folder with --data-root."
+        ) from error
 
 
 def _from_arrays(
@@ -164,9 +176,10 @@ def _from_arrays(
     arrays: dict[str, tuple[np.ndarray, np.ndarray]],
     class_names: tuple[str, ...] | None = None,
 ) -> Dataset:
-    classes = class_names or tuple(
-        str(index) for index in range(1 + max(int(y.max(initial=0)) for _, y in arrays.values()))
-    )
+    highest = max(int(labels.max(initial=0)) for _, labels in arrays.values())
+    if highest >= sum(len(labels) for _, labels in arrays.values()):
+        raise LincBenchError(f"{name} has the label {highest}, more than it has images; classes are numbered from 0.")
+    classes = class_names or tuple(str(index) for index in range(highest + 1))
     return _checked(name, identity, classes, {split: Split(*arrays[split]) for split in SPLITS})
 
 

@@ -8,8 +8,10 @@ class LincBenchError(Exception):
     """A problem its reader can mend. The command line prints the message alone and exits non-zero."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> LincBenchError:
+def unknown_name(kind: str, name: str, known: Iterable[str], more: Iterable[str] = ()) -> LincBenchError:
+    """Lists the `known` names and the closest of all; `more` are too many to list."""
     in_lower_case = {one.lower(): one for one in sorted(known)}
-    closest = get_close_matches(name.lower(), in_lower_case, n=1, cutoff=0.5)
-    hint = f" Did you mean '{in_lower_case[closest[0]]}'?" if closest else ""
+    everything = {one.lower(): one for one in more} | in_lower_case
+    closest = get_close_matches(name.lower(), everything, n=1, cutoff=0.5)
+    hint = f" Did you mean '{everything[closest[0]]}'?" if closest else ""
     return LincBenchError(f"There is no {kind} called '{name}'.{hint} Known: {', '.join(in_lower_case.values())}.")

@@ -21,7 +21,7 @@ def estimate(plan: Plan, workers: int) -> Estimate:
     seconds, size = 0.0, 0
     cost_of: dict[tuple[Backbone, int], _Cost] = {}
     stores = plan.stores_to_compute()
-    for unit in plan.to_train():
+    for unit in plan.to_train:
         key = unit.run.backbone, unit.info.num_classes
         if key not in cost_of:
             cost_of[key] = _measure(*key)

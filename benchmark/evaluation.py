@@ -24,13 +24,13 @@ HISTOGRAM_BINS = 40
 
 def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
-    failures = {outcome.run_id: outcome.failures for outcome in outcomes}
+    outcome_of = {outcome.run_id: outcome for outcome in outcomes}
     rows: dict[str, list[Json]] = {table: [] for table in TABLES}
     for unit in plan.units:
-        failed = failures.get(unit.run.run_id, {})
-        about = {"study": plan.study.name, **_describe(unit)}
-        if "training" in failed:
-            failed = {detector.label: failed["training"] for detector in unit.detectors}
+        outcome, about = outcome_of[unit.run.run_id], {"study": plan.study.tag, **_describe(unit)}
+        failed = outcome.failures
+        if outcome.error is not None:
+            failed = {detector.label: outcome.error for detector in unit.detectors}
             rows["metrics"] += [_metrics_row(unit, about, detector, failed) for detector in unit.detectors]
             continue
         record, key = open_record(unit.folder), _answer_key(unit)
@@ -47,7 +47,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
                 if weight
             ]
     for table, new in rows.items():
-        _merge(plan.sources.results, table, new)
+        merge_rows(plan.sources.results, table, new, None if plan.study.is_modified else plan.study.tag)
 
 
 def _describe(unit: Unit) -> dict[str, Json]:
@@ -65,6 +65,7 @@ def _describe(unit: Unit) -> dict[str, Json]:
         "image_size": run.backbone.image_size,
         "epochs": run.training.epochs,
         "recipe": run.recipe.name,
+        "setting": run.setting_id,
         "true_rate": None,
     }
 
@@ -125,16 +126,17 @@ def _trust_histogram(recipe: LiNCRecipe, record: RunRecord, key: AnswerKey, abou
     ]
 
 
-def _merge(results: ResultsFolder, table: str, rows: list[Json]) -> None:
-    """Rows of other runs, studies and detectors stay; the same ones are replaced."""
+def merge_rows(results: ResultsFolder, table: str, rows: list[Json], renewed_study: str | None) -> None:
+    """Rows of other runs, studies and detectors stay; the same ones, and all of a study run as it is, are replaced."""
     if not rows:
         return
     path = results.table_data(table)
     new = _as_text(pd.DataFrame(rows).to_csv(index=False))
     key = [column for column in ("study", "run", "detector") if column in new]
     with locked(results.locks, "tables"):
-        old = _as_text(path.read_text()) if path.exists() else new[:0]
-        kept = old[~old.set_index(key).index.isin(new.set_index(key).index)] if set(key) <= set(old) else old[:0]
+        old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
+        old = old[old["study"] != renewed_study] if set(key) <= set(old) else old[:0]
+        kept = old[~old.set_index(key).index.isin(new.set_index(key).index)]
         merged = pd.concat([kept, new]).fillna("").sort_values(["study", "run"], kind="stable")
         write_text(path, merged.to_csv(index=False, lineterminator="\n"))
 
@@ -145,4 +147,4 @@ def _as_text(csv: str) -> pd.DataFrame:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path) if path.exists() else pd.DataFrame()
+    return pd.read_csv(path) if path.exists() and path.stat().st_size else pd.DataFrame()

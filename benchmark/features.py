@@ -6,7 +6,7 @@ where it stopped, to the same bytes: batches have fixed borders and threads are 
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +20,17 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import digest_of, settings_of
 from benchmark.layout import slug
 from benchmark.storage import new_array, open_array, write_json
+from benchmark.training import TrainingSettings
 
 BATCH = 64
 FLUSH_EVERY = 16  # batches between two marks that a resumed computation can start from
 
 
-def store_id(info: DatasetInfo, backbone: Backbone) -> str:
-    digest = digest_of({"data set": info.identity, "backbone": settings_of(backbone)})
+def store_id(info: DatasetInfo, backbone: Backbone, training: TrainingSettings) -> str:
+    """Everything that its bytes depend on."""
+    network = settings_of(replace(backbone, train_final_norm=False))
+    machine = {"threads": training.threads, "device": training.device}
+    digest = digest_of({"data set": info.identity, "backbone": network, **machine})
     return slug(f"{info.name}-{backbone.name}-{backbone.image_size}px-{digest}")
 
 

@@ -64,9 +64,20 @@ def from_folder(folder: Path) -> LabelledFiles:
         for path in sorted(root.glob("*/**/*"))
         if path.suffix.lower() in SUFFIXES and path.is_file()
     ]
+    empty = [
+        f"{root.name}/{child.name}" for root in roots.values() for child in root.iterdir() if _is_empty_class(child)
+    ]
+    if rows and empty:
+        raise LincBenchError(
+            f"{folder} has class folders without an image: {', '.join(sorted(empty)[:5])}. Remove them."
+        )
     if not rows:
         raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
     return _labelled(folder, *zip(*rows, strict=True))
+
+
+def _is_empty_class(folder: Path) -> bool:
+    return folder.is_dir() and not any(path.suffix.lower() in SUFFIXES for path in folder.rglob("*"))
 
 
 def from_csv(path: Path) -> LabelledFiles:
@@ -126,6 +137,8 @@ def stratified_split(labels: np.ndarray) -> np.ndarray:
 def _decode(path: Path) -> np.ndarray:
     try:
         with Image.open(path) as image:
+            if image.mode.startswith(("I", "F")):  # more than 8 bits: how to show them is the owner's decision
+                raise ValueError(f"mode {image.mode} has more than 8 bits per channel; convert it to 8 bits first")
             return np.asarray(image.convert("RGB"))
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         raise LincBenchError(f"{path} cannot be read as an image ({error}). Mend or remove it.") from error

@@ -21,8 +21,11 @@ class ResultsFolder:
     def run(self, run_id: str) -> Path:
         return self.root / "runs" / run_id
 
+    def all_scores(self, run_id: str) -> Path:
+        return self.root / "scores" / run_id
+
     def scores(self, run_id: str, detector_id: str) -> Path:
-        return self.root / "scores" / run_id / f"{detector_id}.npy"
+        return self.all_scores(run_id) / f"{detector_id}.npy"
 
     def features(self, store_id: str) -> Path:
         return self.root / "features" / store_id

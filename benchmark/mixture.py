@@ -31,10 +31,11 @@ def separate(values: np.ndarray, components: int, initialisations: int = 5) -> M
         model = GaussianMixture(components, n_init=initialisations, random_state=0).fit(standardised)
         order = np.argsort(model.means_[:, 0])
         rank_of = np.argsort(order)
-        # A wide component wins both tails, so the lowest values could count as "clean": beyond the outer means,
-        # a value belongs with them; in between, the assignment may only rise.
-        lowest, highest = model.means_[order[0], 0], model.means_[order[-1], 0]
-        ranks = rank_of[model.predict(np.clip(standardised, lowest, highest))]
+        # A wide component wins both tails, so the lowest values could count as "clean": below the lowest mean a value
+        # is no less noisy than that mean; from there on the assignment may only rise.
+        ranks = rank_of[model.predict(standardised)]
+        at_lowest_mean = rank_of[model.predict(model.means_[order[:1]])][0]
+    ranks = np.where(standardised[:, 0] < model.means_[order[0], 0], np.minimum(ranks, at_lowest_mean), ranks)
     ascending = np.argsort(values, kind="stable")
     assignment = np.empty(len(values), dtype=np.int8)
     assignment[ascending] = np.maximum.accumulate(ranks[ascending])

@@ -26,19 +26,18 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
                     f"{path} has no {', '.join(missing)}. MedMNIST's layout is {', '.join(wanted)}; "
                     f"this file has {', '.join(arrays) or 'nothing'}."
                 )
-            return {
-                split: (
-                    _images(path, f"{key}_images", arrays[f"{key}_images"]),
-                    _labels(path, f"{key}_labels", arrays[f"{key}_labels"], len(arrays[f"{key}_images"])),
-                )
-                for split, key in KEY_OF_SPLIT.items()
-            }
+            found = {}
+            for split, key in KEY_OF_SPLIT.items():
+                images = _images(path, f"{key}_images", arrays[f"{key}_images"])
+                found[split] = images, _labels(path, f"{key}_labels", arrays[f"{key}_labels"], len(images))
+            return found
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
         raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
 
 
 def _images(path: Path, key: str, array: np.ndarray) -> np.ndarray:
-    if array.dtype != np.uint8 or not (array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)):
+    right_shape = array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)
+    if array.dtype != np.uint8 or not right_shape or 0 in array.shape[1:3]:
         raise LincBenchError(
             f"{key} in {path} is {array.dtype} of shape {array.shape}; expected uint8 of shape "
             "(n, height, width) or (n, height, width, 3)."

@@ -1,5 +1,6 @@
 """Carries out a plan: features once, then every unit (one training run with its scoring) on an executor."""
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -19,11 +20,13 @@ from benchmark.identity import settings_of
 from benchmark.plan import Plan, Unit
 from benchmark.progress import Progress
 from benchmark.provenance import provenance
-from benchmark.record import recorded_signals
+from benchmark.record import open_record
 from benchmark.recorders import Recorder
-from benchmark.scores import score_record
-from benchmark.storage import locked, new_array, open_array, remove, whole_folder, write_json
+from benchmark.scores import has_scores, score_record
+from benchmark.storage import locked, new_array, open_array, whole_folder, write_json, write_npz
 from benchmark.training import LabelledFeatures, TrainingData, train
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses to be deterministic
 
 
 @dataclass(frozen=True)
@@ -32,22 +35,22 @@ class Outcome:
 
     run_id: str
     trained: bool = False
-    scored: tuple[str, ...] = ()
-    failures: dict[str, str] = field(default_factory=dict)  # detector label, or "training", and the reason
+    error: str | None = None  # why there is no record
+    failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
 
 
 def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
     """Runs every unit; one that fails does not stop the others."""
-    prepare(plan, progress)
-    outcomes = []
+    broken = prepare(plan, progress)
+    outcomes = [Outcome(unit.run.run_id, error=str(reason)) for unit, reason in broken.items()]
     with progress.units(plan), _cancelling(executor):
-        futures = {executor.submit(run_unit, unit): unit for unit in plan.units}
+        futures = {executor.submit(run_unit, unit): unit for unit in plan.units if unit not in broken}
         for future in as_completed(futures):
             unit = futures[future]
             try:
                 outcomes.append(future.result())
             except Exception as error:
-                outcomes.append(Outcome(unit.run.run_id, failures={"training": _sentence(error)}))
+                outcomes.append(Outcome(unit.run.run_id, error=_sentence(error)))
             progress.finished(unit)
     return outcomes
 
@@ -62,29 +65,44 @@ def _cancelling(executor: Executor) -> Iterator[None]:
         raise
 
 
-def prepare(plan: Plan, progress: Progress) -> None:
-    """What units share and none of them should do twice: given labels, answer keys and features."""
-    results = plan.sources.results
+def prepare(plan: Plan, progress: Progress) -> dict[Unit, LincBenchError]:
+    """What units share and none of them should do twice: features, given labels and answer keys.
+
+    Returns the units whose data set cannot be had; if that is all of them, raises.
+    """
+    broken: dict[Unit, LincBenchError] = {}
     for argument in plan.study.datasets:
-        units = [unit for unit in plan.to_train() if unit.dataset_argument == argument]
-        if not units:
-            continue
-        dataset = load_dataset(argument, plan.sources.data_root)
-        for unit in units:
-            _write_labels(unit, dataset)
-            store = unit.store
-            if store.exists():
-                continue
-            with locked(results.locks, store.name):
-                if not store.exists():
-                    _set_threads(unit.run.training.threads)
-                    device = torch.device(unit.run.training.device)
-                    model = load_backbone(
-                        unit.run.backbone, unit.info.num_classes, plan.sources.weights_file, 0, device
-                    )
-                    progress.say(f"{unit.run.backbone.name} {model.summary()}")
-                    with progress.features(dataset.info.name) as report:
-                        compute_store(store, dataset, unit.run.backbone, model, report)
+        units = [unit for unit in plan.units if unit.dataset_argument == argument and _lacks_something(plan, unit)]
+        try:
+            if units:
+                dataset = load_dataset(argument, plan.sources.data_root)
+                for unit in units:
+                    _compute_features(unit, dataset, progress)
+                    _write_labels(unit, dataset)
+        except LincBenchError as error:
+            broken |= dict.fromkeys(units, error)
+    if broken and len(broken) == len(plan.units):
+        raise next(iter(broken.values()))
+    return broken
+
+
+def _lacks_something(plan: Plan, unit: Unit) -> bool:
+    return unit in plan.to_train or not unit.sources.results.answer_key(unit.run.noise_id).exists()
+
+
+def _compute_features(unit: Unit, dataset: Dataset, progress: Progress) -> None:
+    if unit.store.exists():
+        return
+    run = unit.run
+    _set_threads(run.training.threads)
+    model = load_backbone(
+        run.backbone, unit.info.num_classes, unit.sources.weights_file, 0, torch.device(run.training.device)
+    )
+    progress.say(f"{run.backbone.name} {model.summary()}")
+    with locked(unit.sources.results.locks, unit.store.name):
+        if not unit.store.exists():
+            with progress.features(dataset.info.name) as report:
+                compute_store(unit.store, dataset, run.backbone, model, report)
 
 
 def _write_labels(unit: Unit, dataset: Dataset) -> None:
@@ -92,15 +110,8 @@ def _write_labels(unit: Unit, dataset: Dataset) -> None:
     results, noise = unit.sources.results, unit.run.noise
     clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
     given = {split: noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
-    for path, arrays in (
-        (results.answer_key(unit.run.noise_id), clean),
-        (results.given_labels(unit.run.noise_id), given | {"test": dataset.test.labels}),
-    ):
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f".{path.stem}.{time.time_ns()}.npz")
-            np.savez(partial, allow_pickle=False, **arrays)
-            partial.replace(path)
+    write_npz(results.answer_key(unit.run.noise_id), clean)
+    write_npz(results.given_labels(unit.run.noise_id), given | {"test": dataset.test.labels})
 
 
 def run_unit(unit: Unit) -> Outcome:
@@ -113,16 +124,14 @@ def run_unit(unit: Unit) -> Outcome:
                 train_record(unit)
             finally:
                 results.running(unit.run.run_id).unlink(missing_ok=True)
-        scored, failures = [], {}
+        failures = {}
         for detector in unit.detectors:
-            if unit.score_file(detector).exists():
-                continue
-            try:
-                score_record(unit, detector)
-                scored.append(detector.label)
-            except Exception as error:
-                failures[detector.label] = _sentence(error)
-    return Outcome(unit.run.run_id, needs_training, tuple(scored), failures)
+            if unit.force or not has_scores(unit, detector):
+                try:
+                    score_record(unit, detector)
+                except Exception as error:
+                    failures[detector.label] = _sentence(error)
+    return Outcome(unit.run.run_id, needs_training, failures=failures)
 
 
 def train_record(unit: Unit) -> None:
@@ -150,7 +159,7 @@ def train_record(unit: Unit) -> None:
             np.save(folder / f"{split}_predictions.npy", np.stack(predictions))
         write_json(folder / "history.json", history.rows)
         seconds = dict(history.seconds) | {"whole run": time.perf_counter() - started}
-        keys = [*(signal.key for signal in unit.signals), *_keep_other_signals(unit, folder)]
+        keys = [*(signal.key for signal in unit.signals), *_carried_over(unit, folder)]
         arrays = {key: open_array(folder / f"{key}.npy") for key in keys}
         about = {
             "settings": settings_of(run),
@@ -163,16 +172,19 @@ def train_record(unit: Unit) -> None:
         write_json(folder / "record.json", about | provenance())
 
 
-def _keep_other_signals(unit: Unit, folder: Path) -> list[str]:
-    """A record trained again for one more signal keeps those it had if training came out the same, else nothing."""
-    old = unit.folder
-    same = not unit.force and old.exists() and _same_bytes(old / "history.json", folder / "history.json")
-    if not same:
-        remove(unit.sources.results.root / "scores" / unit.run.run_id)
+def _carried_over(unit: Unit, folder: Path) -> list[str]:
+    """Signals of the old record that nobody reads now, if training came out the same; else its scores go too."""
+    try:
+        old = set(open_record(unit.folder).arrays) if unit.folder.exists() else set()
+        is_same = bool(old) and _same_bytes(unit.folder / "history.json", folder / "history.json")
+    except LincBenchError:  # damaged, and trained again by force
+        old, is_same = set(), False
+    if not is_same:
+        shutil.rmtree(unit.sources.results.all_scores(unit.run.run_id), ignore_errors=True)
         return []
-    others = sorted(recorded_signals(old) - {signal.key for signal in unit.signals})
+    others = sorted(old - {signal.key for signal in unit.signals})
     for key in others:
-        shutil.copyfile(old / f"{key}.npy", folder / f"{key}.npy")
+        shutil.copyfile(unit.folder / f"{key}.npy", folder / f"{key}.npy")
     return others
 
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from benchmark.backbones import Backbone, weights_identity
+from benchmark.backbones import Backbone, check_name, weights_identity
 from benchmark.datasets import DatasetInfo, describe_dataset
 from benchmark.errors import LincBenchError
 from benchmark.features import store_id
 from benchmark.identity import digest_of, settings_of
 from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
-from benchmark.record import recorded_signals
+from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
 from benchmark.studies import Study
 from benchmark.training import Recipe, TrainingSettings
@@ -34,6 +34,13 @@ class RunSettings:
         noise, seeds = self.noise, f"n{self.noise.seed}-t{self.training.seed}"
         digest = digest_of(settings_of(self))
         return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
+
+    @property
+    def setting_id(self) -> str:
+        """What runs that may be averaged have in common: everything but seeds and recipe."""
+        common = settings_of(self)
+        del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
+        return digest_of(common, 8)
 
     @property
     def noise_id(self) -> str:
@@ -77,14 +84,15 @@ class Unit:
 
     @property
     def store(self) -> Path:
-        return self.sources.results.features(store_id(self.info, self.run.backbone))
+        return self.sources.results.features(store_id(self.info, self.run.backbone, self.run.training))
 
     def missing_signals(self) -> list[str]:
         """Signals that a finished record lacks; empty if it has all."""
-        there = recorded_signals(self.folder)
+        there = open_record(self.folder).arrays
         return [signal.key for signal in self.signals if signal.key not in there]
 
     def is_trained(self) -> bool:
+        """Opens the record, so that a damaged one is an error."""
         return self.folder.exists() and not self.missing_signals()
 
     def score_file(self, detector: Detector) -> Path:
@@ -95,17 +103,16 @@ class Unit:
 class Plan:
     study: Study
     units: tuple[Unit, ...]
+    to_train: tuple[Unit, ...]
     sources: Sources
 
-    def to_train(self) -> list[Unit]:
-        return [unit for unit in self.units if unit.force or not unit.is_trained()]
-
     def stores_to_compute(self) -> dict[Path, Unit]:
-        return {unit.store: unit for unit in self.to_train() if not unit.store.exists()}
+        return {unit.store: unit for unit in self.to_train if not unit.store.exists()}
 
 
 def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
-    backbone = replace(study.backbone, weights=weights_identity(sources.weights_file))
+    check_name(study.backbone.name)
+    backbone = replace(study.backbone, weights=weights_identity(study.backbone.name, sources.weights_file))
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
     for argument, info in infos.items():
         if info.sizes[0] < study.training.batch_size:
@@ -128,11 +135,8 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
             recipe=recipe,
         )
         detectors = tuple(detector for detector in study.detectors if detector.training == recipe)
-        unit = Unit(run, info, argument, _signals(recipe, detectors), detectors, sources, force)
-        units.append(unit)
-        if unit.folder.exists() and not force:
-            unit.missing_signals()  # a damaged record is reported before any work begins
-    return Plan(study, tuple(units), sources)
+        units.append(Unit(run, info, argument, _signals(recipe, detectors), detectors, sources, force))
+    return Plan(study, tuple(units), tuple(unit for unit in units if force or not unit.is_trained()), sources)
 
 
 def _signals(recipe: Recipe, detectors: tuple[Detector, ...]) -> tuple[Signal, ...]:

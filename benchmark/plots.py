@@ -5,14 +5,17 @@ import matplotlib
 matplotlib.use("Agg")
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmark.storage import write_bytes
 from benchmark.tables import settings
 
 COLOURS = sns.color_palette("colorblind")
@@ -51,8 +54,8 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
     groups = settings(histograms) if not histograms.empty else []
     if not groups:
         return None
-    figure, axes = plt.subplots(1, len(groups), figsize=(4.6 * len(groups), 3.0), squeeze=False)
-    for (name, group), axis in zip(groups, axes[0], strict=True):
+    figure, axes = _panels(len(groups))
+    for (name, group), axis in zip(groups, axes, strict=True):
         run = sorted(group["run"].unique())[0]
         group = group[group["run"] == run]
         for subset, colour, hatch in (("clean", COLOURS[2], ""), ("mislabelled", COLOURS[6], "////")):
@@ -81,8 +84,8 @@ def accuracy_curves(curves: pd.DataFrame) -> Figure | None:
     groups = settings(curves) if not curves.empty else []
     if not groups:
         return None
-    figure, axes = plt.subplots(1, len(groups), figsize=(4.6 * len(groups), 3.0), squeeze=False, sharey=True)
-    for (name, group), axis in zip(groups, axes[0], strict=True):
+    figure, axes = _panels(len(groups))
+    for (name, group), axis in zip(groups, axes, strict=True):
         for recipe, part in group.groupby("recipe"):
             line, colour = RECIPE_STYLE.get(str(recipe), ("-.", COLOURS[4]))
             for _, seed in part.groupby("run"):
@@ -99,11 +102,22 @@ def accuracy_curves(curves: pd.DataFrame) -> Figure | None:
     return figure
 
 
+def _panels(count: int, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """A grid with room for `count` panels."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.0 * rows), squeeze=False)
+    for unused in axes.flat[count:]:
+        unused.remove()
+    return figure, list(axes.flat[:count])
+
+
 def save(figure: Figure, folder: Path, name: str) -> None:
     """SVG and PNG, with the same bytes every time."""
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+    for suffix, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        drawn = BytesIO()
+        figure.savefig(drawn, format=suffix, metadata=metadata)
+        write_bytes(folder / f"{name}.{suffix}", drawn.getvalue())
     plt.close(figure)
 
 

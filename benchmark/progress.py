@@ -19,8 +19,8 @@ SECONDS_BETWEEN_LINES = 15.0
 
 
 class Progress:
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+    def __init__(self, console: Console) -> None:
+        self.console = console
         self._pending: dict[str, Unit] = {}
 
     def say(self, text: str) -> None:
@@ -34,7 +34,7 @@ class Progress:
     @contextmanager
     def units(self, plan: Plan) -> Iterator[None]:
         """Shows epochs over all runs that are to be trained; nothing if all are there."""
-        self._pending = {unit.run.run_id: unit for unit in plan.to_train()}
+        self._pending = {unit.run.run_id: unit for unit in plan.to_train}
         epochs = sum(unit.run.training.epochs for unit in self._pending.values())
         if not epochs:
             yield
@@ -63,7 +63,7 @@ class Progress:
         try:
             done = json.loads(unit.sources.results.running(unit.run.run_id).read_text())["epoch"]
         except (OSError, ValueError):
-            done = total if unit.folder.exists() and not unit.force else 0
+            done = 0
         return total - int(done)
 
     @contextmanager

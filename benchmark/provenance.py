@@ -13,8 +13,9 @@ NOTED_LIBRARIES = ("torch", "timm", "numpy", "scikit-learn", "scipy", "pandas", 
 
 
 def provenance() -> Json:
+    peak_unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
     return {
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * peak_unit,
         "versions": {name: version(name) for name in NOTED_LIBRARIES} | {"python": platform.python_version()},
         "machine": platform.machine(),
         "commit": commit(),
@@ -24,5 +25,9 @@ def provenance() -> Json:
 def commit() -> str:
     """The code's commit: noted, not part of any identity."""
     here = Path(__file__).parent
-    answer = subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True)
-    return answer.stdout.strip() or f"release {version('linc-bench')}"
+    release = f"release {version('linc-bench')}"
+    try:
+        answer = subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    except OSError:  # no git on this machine
+        return release
+    return answer.stdout.strip() or release

@@ -17,7 +17,7 @@ from benchmark.identity import Json
 from benchmark.recorders import Signal
 from benchmark.storage import open_array
 
-BLOCK_BYTES = 64 * 2**20  # how much of a signal is in memory at a time while it is scored
+BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,10 @@ class RunRecord:
                 f"given_labels run from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}."
             )
         epochs = max((len(array) for array in logits), default=max(map(len, signals.values()), default=0))
-        return cls(labels, classes, epochs, {key: np.asarray(array) for key, array in signals.items()})
+        arrays = {key: np.asarray(array).view() for key, array in signals.items()}
+        for array in arrays.values():
+            array.flags.writeable = False
+        return cls(labels, classes, epochs, arrays)
 
 
 def open_record(folder: Path) -> RunRecord:
@@ -96,18 +99,15 @@ def open_record(folder: Path) -> RunRecord:
             if list(array.shape) != about["signals"][key]["shape"]:
                 raise ValueError(f"{key} has shape {array.shape}, not {about['signals'][key]['shape']}")
         labels = np.load(folder / "given_labels.npy", allow_pickle=False)
-        json.loads((folder / "history.json").read_text())
+        predictions = [open_array(folder / f"{split}_predictions.npy") for split in ("validation", "test")]
+        if {about["epochs"]} != {len(read_history(folder)), *map(len, predictions)}:
+            raise ValueError("history and predictions do not cover every epoch")
         return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise LincBenchError(
             f"The record {folder} is damaged ({error}). Run the same command with --force to train it again, "
             "or delete the folder."
         ) from error
-
-
-def recorded_signals(folder: Path) -> set[str]:
-    """Keys of the signals in a finished record; opens it, so a damaged one is an error."""
-    return set(open_record(folder).arrays)
 
 
 def read_history(folder: Path) -> Json:

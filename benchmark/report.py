@@ -6,11 +6,12 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import read_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.plots import draw_all
 from benchmark.storage import write_text
+from benchmark.studies import STUDIES
 from benchmark.tables import SPREAD_NOTE, accuracy_table, as_markdown, auc_table, for_terminal, settings, troubles
 
 README = Path("README.md")
@@ -20,6 +21,8 @@ def make_report(results: ResultsFolder, study: str | None, console: Console) -> 
     """For one study, or for each that has rows."""
     there = read_table(results.table_data("accuracy"))
     studies = sorted(there["study"].unique()) if not there.empty else []
+    if study is not None and study not in studies and study not in {known.name for known in STUDIES}:
+        raise unknown_name("study", study, [*studies, *(known.name for known in STUDIES)])
     if not studies or (study is not None and study not in studies):
         others = f" (but of {', '.join(studies)})" if studies else ""
         raise LincBenchError(
@@ -54,7 +57,12 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
         soft_wrap=True,
     )
     if results.root == DEFAULT_RESULTS:
-        _fill_readme(study, "\n".join(as_markdown(*titled) for group in tables.values() for titled in group))
+        without_times = [
+            (title, table.drop(columns="scoring seconds", errors="ignore"))
+            for titled in tables.values()
+            for title, table in titled
+        ]  # which differ from run to run
+        _fill_readme(study, "\n".join(as_markdown(title, table) for title, table in without_times))
 
 
 def _tables(

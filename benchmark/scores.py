@@ -2,7 +2,6 @@
 
 import json
 import time
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.plan import Unit
 from benchmark.record import open_record
-from benchmark.storage import write_bytes, write_json
+from benchmark.storage import write_json, write_npy
 from detectors import Detector
 
 SCORE_DTYPE = np.dtype([("sample", "<i8"), ("score", "<f8")])
@@ -31,7 +30,15 @@ def score_record(unit: Unit, detector: Detector) -> None:
     table["sample"], table["score"] = np.arange(n), scores
     path = unit.score_file(detector)
     write_json(path.with_suffix(".json"), {"detector": settings_of(detector), "seconds": seconds})
-    write_bytes(path, _npy_bytes(table))
+    write_npy(path, table)
+
+
+def has_scores(unit: Unit, detector: Detector) -> bool:
+    """Whether there are scores to read; damaged ones count as missing, since making them again is cheap."""
+    try:
+        return len(read_scores(unit.score_file(detector))[0]) == unit.shape.samples
+    except (OSError, ValueError, KeyError, IndexError, EOFError):
+        return False
 
 
 def read_scores(path: Path) -> tuple[np.ndarray, float]:
@@ -40,9 +47,3 @@ def read_scores(path: Path) -> tuple[np.ndarray, float]:
     scores = np.empty(len(table))
     scores[table["sample"]] = table["score"]
     return scores, json.loads(path.with_suffix(".json").read_text())["seconds"]
-
-
-def _npy_bytes(array: np.ndarray) -> bytes:
-    buffer = BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()

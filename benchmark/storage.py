@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,9 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     The caller holds a lock, so what a killed process left behind can be swept away here.
     """
-    partial = path.with_name(f".partial-{path.name}")
-    remove(partial)
+    partial, old = path.with_name(f".partial-{path.name}"), path.with_name(f".old-{path.name}")
+    for leftover in (partial, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         yield partial
@@ -36,19 +38,13 @@ def whole_folder(path: Path) -> Iterator[Path]:
             _flush(file)
         _flush(partial)
     except BaseException:
-        remove(partial)
+        shutil.rmtree(partial, ignore_errors=True)
         raise
-    remove(path)
+    if path.exists():
+        path.rename(old)
     partial.rename(path)
     _flush(path.parent)
-
-
-def remove(folder: Path) -> None:
-    """Moves a folder aside before deleting it, so that nobody sees half of it."""
-    if folder.exists():
-        doomed = folder.with_name(f".removed-{os.getpid()}-{folder.name}")
-        folder.rename(doomed)
-        shutil.rmtree(doomed)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -66,6 +62,18 @@ def write_bytes(path: Path, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    buffer = BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    write_bytes(path, buffer.getvalue())
+
+
+def write_npy(path: Path, array: np.ndarray) -> None:
+    buffer = BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    write_bytes(path, buffer.getvalue())
 
 
 def write_json(path: Path, value: Json) -> None:

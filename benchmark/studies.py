@@ -22,6 +22,12 @@ class Study:
     training: TrainingSettings = TrainingSettings()
     recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained for their accuracy, whoever reads them
     detectors: tuple[Detector, ...] = DETECTORS
+    is_modified: bool = False  # by the command line
+
+    @property
+    def tag(self) -> str:
+        """What its rows go by; those of a modified study do not mix with the study's own."""
+        return f"{self.name}-modified" if self.is_modified else self.name
 
 
 PAPER_BACKBONE = Backbone("vit_small_patch8_224.dino", image_size=224)

@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.table import Table
 
-SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs"]
+SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 SPREAD_NOTE = "± is the standard deviation over runs (training and noise seeds)."
 
 
@@ -37,7 +37,7 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
             "AUPRC": mean_and_spread(group["auprc"]),
             "runs": len(group),
             "epochs used": int(group["epochs_used"].max()),
-            "seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
+            "scoring seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
         }
         for detector, group in ((name, rows[rows["detector"] == name]) for name in order)
     )

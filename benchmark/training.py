@@ -4,6 +4,7 @@ A recipe gives the loop an objective: a loss per batch and a word at the end of 
 case below; LiNC is another objective in the same loop (detectors/linc.py).
 """
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmark.errors import LincBenchError
 from benchmark.recorders import Predict, Recorder, Signal
 from benchmark.seeds import torch_generator
 
@@ -42,10 +44,6 @@ class LabelledFeatures:
 
     features: np.ndarray
     labels: Tensor
-
-    def batches(self, order: Tensor, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        for indices in torch.split(order, batch_size):
-            yield indices, self.gather(indices)
 
     def gather(self, indices: Tensor) -> Tensor:
         batch = torch.from_numpy(self.features[indices.cpu().numpy()])
@@ -110,14 +108,19 @@ class History:
     rows: list[dict[str, float]] = field(default_factory=list)
     predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    _charged: float = 0.0  # seconds already charged to clocks inside the running one
 
     @contextmanager
     def clock(self, part: str) -> Iterator[None]:
-        start = time.perf_counter()
+        """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
+        outer, start = self._charged, time.perf_counter()
+        self._charged = 0.0
         try:
             yield
         finally:
-            self.seconds[part] += time.perf_counter() - start
+            elapsed = time.perf_counter() - start
+            self.seconds[part] += elapsed - self._charged
+            self._charged = outer + elapsed
 
 
 def train(
@@ -136,9 +139,9 @@ def train(
     for epoch in range(1, settings.epochs + 1):
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
-        for indices, features in data.train.batches(shuffled, settings.batch_size):
+        for indices in torch.split(shuffled, settings.batch_size):
             with history.clock("training"):
-                logits = tail(features)
+                logits = tail(data.train.gather(indices))
                 loss = objective.loss(epoch, indices, logits)
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -150,10 +153,15 @@ def train(
             loss_sum += loss.item() * len(indices)
             correct += int((logits.argmax(1) == labels[indices]).sum())
         schedule.step()
+        if not math.isfinite(loss_sum):
+            raise LincBenchError(
+                f"The loss is {loss_sum} in epoch {epoch}: training diverged. Try a smaller learning rate."
+            )
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
 
         predict_train = cache(lambda: _timed_predict(tail, data.train, history))
-        objective.end_epoch(epoch, predict_train)
+        with history.clock("objective at the end of epochs"):
+            objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
             with history.clock(recorder.signal.key):
                 recorder.after_epoch(epoch, predict_train)
@@ -169,7 +177,7 @@ def train(
 def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256) -> Tensor:
     """Logits of a whole split, in order."""
     order = torch.arange(len(split.labels), device=split.labels.device)
-    return torch.cat([tail(features) for _, features in split.batches(order, batch_size)])
+    return torch.cat([tail(split.gather(indices)) for indices in torch.split(order, batch_size)])
 
 
 def _timed_predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, history: History) -> Tensor:
@@ -185,6 +193,6 @@ def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: His
             logits = predict(tail, split)
             predicted = logits.argmax(1)
             row[f"{name}_loss"] = F.cross_entropy(logits, split.labels).item()
-            row[f"{name}_accuracy"] = (predicted == split.labels).double().mean().item()
+            row[f"{name}_accuracy"] = int((predicted == split.labels).sum()) / len(split.labels)
             history.predictions[name].append(predicted.cpu().numpy().astype(np.int16))
     return row

@@ -31,7 +31,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # safetensors and torch each raise several kinds for a damaged file
         raise LincBenchError(
-            f"{path} cannot be read as weights ({str(error).splitlines()[0]}). "
+            f"{path} cannot be read as weights ({(str(error) or type(error).__name__).splitlines()[0]}). "
             "Expected a .safetensors file, or a .pth that holds tensors only (it is never unpickled as code)."
         ) from error
     for wrapper in ("state_dict", "model"):
@@ -49,7 +49,7 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
         state = _renamed_in_order(state, wanted)
     convert = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
     if convert is not None and set(state) & set(wanted):
-        state = convert(state, model)  # timm's own: resamples position embeddings, renames older formats
+        state = _converted(convert, state, model, name, path)
     heads = model.pretrained_cfg["classifier"]
     own_head = tuple(f"{head}." for head in ((heads,) if isinstance(heads, str) else heads or ()))
     body = {key: tensor.float() for key, tensor in state.items() if not key.startswith(own_head)}
@@ -70,6 +70,32 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
             "Check --backbone and --weights against each other."
         )
     return body
+
+
+def _converted(
+    convert: Callable[[dict[str, Tensor], Any], dict[str, Tensor]],
+    state: dict[str, Tensor],
+    model: Any,
+    name: str,
+    path: Path,
+) -> dict[str, Tensor]:
+    """timm's own conversion: renames older formats and resamples position embeddings to the image size.
+
+    It would also resample patch embeddings and attention tables of another architecture; those are not taken.
+    """
+    try:
+        converted = convert(dict(state), model)
+    except (RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise LincBenchError(
+            f"{path} does not hold the weights of {name}: timm cannot convert it ({error})."
+        ) from error
+    for key, tensor in converted.items():
+        if "pos_embed" not in key and key in state and state[key].shape != tensor.shape:
+            raise LincBenchError(
+                f"{path} does not hold the weights of {name}: {key} has shape {tuple(state[key].shape)} instead of "
+                f"{tuple(tensor.shape)}. Check --backbone and --weights against each other."
+            )
+    return converted
 
 
 def _renamed_in_order(state: dict[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:

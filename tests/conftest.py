@@ -17,8 +17,6 @@ settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 REAL_DATA = "LINC_BENCH_REAL_DATA"
-# The default backbone at half its usual size: the real network and the real weights, in seconds.
-QUICK = ("--image-size", "32", "--epochs", "3", "--seed", "0")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,10 +50,20 @@ def odd_or_even(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results folder of a short, uninterrupted demo, run in this process; read it, never write to it."""
+def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """A demo in seconds: the real network and weights on 400 small digits, long enough for all of LiNC's phases."""
+    digits = load_digits()
+    path = tmp_path_factory.mktemp("data") / "few_digits.npz"
+    images = (digits.images * 15.9).astype(np.uint8)
+    np.savez_compressed(path, **medmnist_arrays(digits.target[:560], images[:560], 400, 60))
+    return ("run", "--dataset", str(path), "--image-size", "32", "--batch-size", "32", "--epochs", "12", "--seed", "0")
+
+
+@pytest.fixture(scope="session")
+def quick_run(quick: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of a quick, uninterrupted run in this process; read it, never write to it."""
     results = tmp_path_factory.mktemp("quick") / "results"
-    assert main(["run", *QUICK, "--workers", "1", "--results", str(results)]) == 0
+    assert main([*quick, "--workers", "1", "--results", str(results)]) == 0
     return results
 
 

@@ -145,7 +145,7 @@ def test_weights_that_cannot_be_had_are_an_error_with_three_ways_out(
 
 def test_missing_weights_file_and_unknown_backbone(tmp_path: Path) -> None:
     with pytest.raises(LincBenchError, match="does not exist"):
-        weights_identity(tmp_path / "none.safetensors")
+        weights_identity("resnet18", tmp_path / "none.safetensors")
     with pytest.raises(LincBenchError, match="no backbone called 'vit_smal'"):
         load_backbone(Backbone("vit_smal"), 3, None, 0, CPU)
 

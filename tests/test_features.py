@@ -12,6 +12,7 @@ from benchmark.backbones import Backbone, SplitModel, load_backbone
 from benchmark.datasets import Dataset, load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.features import compute_store, open_store, preprocess, store_id
+from benchmark.training import TrainingSettings
 
 BACKBONE = Backbone(image_size=32)
 
@@ -72,15 +73,18 @@ def test_features_that_overflow_half_precision_are_an_error(tmp_path: Path, digi
 
 def test_identity_follows_data_weights_size_and_precision(digits: Dataset) -> None:
     ids = {
-        store_id(digits.info, backbone)
+        store_id(digits.info, backbone, TrainingSettings(threads=threads))
         for backbone in (
             BACKBONE,
             Backbone(image_size=64),
             Backbone(image_size=32, weights="sha256:1"),
             Backbone(image_size=32, feature_dtype="float32"),
         )
+        for threads in (1, 2)
     }
-    assert len(ids) == 4
+    assert len(ids) == 8
+    same = store_id(digits.info, Backbone(image_size=32, train_final_norm=True), TrainingSettings(seed=5, epochs=1))
+    assert same in ids, "what is trained afterwards does not matter"
 
 
 def test_preprocess_takes_grey_colour_and_any_shape() -> None:

@@ -191,6 +191,15 @@ def test_unconstrained_assignment_would_call_the_lowest_tail_clean() -> None:
     assert mixture.assignment[lowest] == 0
 
 
+def test_the_lowest_values_are_noisy_even_if_their_component_is_the_wide_one() -> None:
+    generator = np.random.default_rng(0)
+    values = np.concatenate([generator.normal(0.590, 0.002, 900), generator.normal(0.588, 0.02, 300)])
+    mixture = separate(values, 2)
+    assert mixture is not None
+    assert mixture.assignment[values.argmin()] == 0
+    assert 20 < (mixture.assignment == 0).sum() < 300
+
+
 def test_mixture_means_are_in_the_units_of_the_data_even_when_tiny() -> None:
     generator = np.random.default_rng(0)
     values = np.concatenate([generator.normal(mean, 1e-5, 300) for mean in (0.5900, 0.5903, 0.5906)])

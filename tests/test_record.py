@@ -99,4 +99,4 @@ def test_a_record_tells_how_it_came_about(quick_run: Path) -> None:
     assert {"torch", "timm", "numpy", "python"} <= set(about["versions"])
     assert about["commit"]
     assert about["seconds"]["training"] > 0
-    assert about["peak_bytes"] > 2**20
+    assert about["process_peak_bytes"] > 2**20
