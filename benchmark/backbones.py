@@ -5,13 +5,14 @@ paper does with its ViT. Everything else, the final norm included, keeps its pre
 pretrained statistics. The prefix is then a constant function of the image and runs once per data set.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import file_digest
@@ -91,10 +92,22 @@ class SplitModel:
         raise AssertionError(f"{self.last_name} never ran")  # the probe in split_model makes this unreachable
 
     def tail(self, features: Tensor) -> Tensor:
-        logits = self.last(features)
+        return self.model.forward_head(self._after_last(features))  # type: ignore[operator]
+
+    def embed(self, features: Tensor) -> Tensor:
+        """What the classifier sees."""
+        return self.model.forward_head(self._after_last(features), pre_logits=True)  # type: ignore[operator]
+
+    def tail_with(self, parameters: Mapping[str, Tensor], features: Tensor) -> Tensor:
+        """The tail with other values of its trained parameters, by their timm names."""
+        renamed = {f"model.{name}": tensor for name, tensor in parameters.items()}
+        return functional_call(_Tail(self), renamed, (features,))
+
+    def _after_last(self, features: Tensor) -> Tensor:
+        features = self.last(features)
         for module in self.between:
-            logits = module(logits)
-        return self.model.forward_head(logits)  # type: ignore[operator]
+            features = module(features)
+        return features
 
     def trained(self) -> dict[str, nn.Parameter]:
         return {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
@@ -103,6 +116,17 @@ class SplitModel:
         count = sum(parameter.numel() for parameter in self.trained().values())
         total = sum(parameter.numel() for parameter in self.model.parameters())
         return f"trains {self.last_name} and the classifier: {count:,} of {total:,} parameters; the rest is frozen"
+
+
+class _Tail(nn.Module):
+    """The tail as a module, for torch's functional calls."""
+
+    def __init__(self, split: SplitModel) -> None:
+        super().__init__()
+        self.model, self.call = split.model, split.tail
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.call(features)
 
 
 class _ReachedLastBlockError(Exception):

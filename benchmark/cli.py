@@ -19,12 +19,13 @@ from benchmark.evaluation import evaluate
 from benchmark.executors import default_workers, make_executor
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.noise import NOISE_KINDS, noise_named
+from benchmark.own_detectors import is_detector_file, load_detector, loaded_files
 from benchmark.pipeline import Outcome, carry_out
 from benchmark.plan import Plan, Sources, Unit, plan_study
 from benchmark.progress import Progress, duration
 from benchmark.report import make_report
-from benchmark.studies import STUDIES, Study, study_named
-from detectors import DETECTORS, detector_named
+from benchmark.studies import STUDIES, LineUp, Study, study_named
+from detectors import DETECTORS, LINE_UPS, detector_named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--rate", action="append", type=float, help="share of wrong labels, 0 to 1; repeatable")
     run.add_argument("--seed", action="append", type=int, help="training seed; repeatable")
     run.add_argument("--noise-seed", action="append", type=int, help="which labels are wrong; repeatable")
-    run.add_argument("--detector", action="append", help="repeatable")
+    run.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
     run.add_argument("--noise", help="noise kind")
     run.add_argument("--backbone", help="any timm name")
     run.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
@@ -126,7 +127,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         _show_plan(plan, workers, console)
         return 0
     results.prepare()
-    with make_executor(min(workers, max(1, len(plan.to_train)))) as executor:
+    with make_executor(min(workers, max(1, len(plan.to_train))), loaded_files()) as executor:
         outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)
@@ -150,7 +151,7 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
         rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
         training_seeds=tuple(dict.fromkeys(options.seed if options.seed is not None else study.training_seeds)),
         noise_seeds=tuple(dict.fromkeys(options.noise_seed if options.noise_seed is not None else study.noise_seeds)),
-        detectors=tuple(dict.fromkeys(map(detector_named, options.detector))) if options.detector else study.detectors,
+        line_ups=_chosen_line_ups(options.detector) if options.detector else study.line_ups,
         noise=noise_named(options.noise).name if options.noise else study.noise,
         backbone=replace(
             study.backbone,
@@ -162,6 +163,17 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
     )
     is_modified = changed != study or options.weights is not None
     return replace(changed, training=replace(training, device=device), is_modified=is_modified)
+
+
+def _chosen_line_ups(names: list[str]) -> tuple[LineUp, ...]:
+    """The named detectors in every line-up that has them; those from files of their own stand in the first."""
+    own = [load_detector(name) for name in names if is_detector_file(name)]
+    known = {detector_named(name).name for name in names if not is_detector_file(name)}
+    chosen = {
+        line_up: [*(one for one in detectors if one.name in known), *(own if line_up == "original" else [])]
+        for line_up, detectors in LINE_UPS.items()
+    }
+    return tuple(LineUp(line_up, tuple(dict.fromkeys(detectors))) for line_up, detectors in chosen.items() if detectors)
 
 
 def _at_least_one(option: str, value: int | None) -> int | None:

@@ -13,9 +13,8 @@ from benchmark.noise import AnswerKey
 from benchmark.pipeline import Outcome
 from benchmark.plan import Plan, Unit
 from benchmark.record import RunRecord, open_record, read_history
-from benchmark.scores import read_scores
+from benchmark.scores import has_scores, read_scores
 from benchmark.storage import locked, write_text
-from detectors import Detector
 from detectors.linc import TRUST, TRUST_MIXTURE, LiNCRecipe
 
 TABLES = ("metrics", "accuracy", "curves", "trust_histograms", "mixtures")
@@ -26,17 +25,19 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
     outcome_of = {outcome.run_id: outcome for outcome in outcomes}
     rows: dict[str, list[Json]] = {table: [] for table in TABLES}
+    trained = [unit for unit in plan.units if outcome_of[unit.run.run_id].error is None]
     for unit in plan.units:
         outcome, about = outcome_of[unit.run.run_id], {"study": plan.study.tag, **_describe(unit)}
-        failed = outcome.failures
         if outcome.error is not None:
             failed = {detector.label: outcome.error for detector in unit.detectors}
-            rows["metrics"] += [_metrics_row(unit, about, detector, failed) for detector in unit.detectors]
+            rows["metrics"] += _metrics_rows(plan, unit, about, failed)
             continue
         record, key = open_record(unit.folder), _answer_key(unit)
-        is_mislabelled = key.is_mislabelled(record.given_labels)
-        about["true_rate"] = float(is_mislabelled.mean())
-        rows["metrics"] += [_metrics_row(unit, about, detector, failed, is_mislabelled) for detector in unit.detectors]
+        about["true_rate"] = float(key.is_mislabelled(record.given_labels).mean())
+        siblings = [other for other in trained if _differ_in_training_seed_only(unit, other)]
+        rows["metrics"] += _metrics_rows(plan, unit, about, outcome.failures, record, key, siblings)
+        if unit.run.recipe not in plan.study.recipes:
+            continue
         rows["accuracy"].append(about | _accuracy(unit, key))
         rows["curves"] += [about | row for row in read_history(unit.folder)]
         if isinstance(unit.run.recipe, LiNCRecipe):
@@ -48,6 +49,11 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
             ]
     for table, new in rows.items():
         merge_rows(plan.sources.results, table, new, None if plan.study.is_modified else plan.study.tag)
+
+
+def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
+    a, b = one.run, other.run
+    return (a.setting_id, a.noise.seed, a.recipe) == (b.setting_id, b.noise.seed, b.recipe)
 
 
 def _describe(unit: Unit) -> dict[str, Json]:
@@ -75,30 +81,43 @@ def _answer_key(unit: Unit) -> AnswerKey:
         return AnswerKey(labels["train"], labels["validation"])
 
 
-def _metrics_row(
+def _metrics_rows(
+    plan: Plan,
     unit: Unit,
     about: dict[str, Json],
-    detector: Detector,
     failed: dict[str, str],
-    is_mislabelled: np.ndarray | None = None,
-) -> Json:
-    row = about | {
-        "line_up": "original",
-        "detector": detector.label,
-        "epochs_used": detector.epochs_used(unit.run.training.epochs),
-        "auroc": None,
-        "auprc": None,
-        "seconds": None,
-        "status": "ok",
-        "reason": "",
-    }
-    if detector.label in failed or is_mislabelled is None:
-        return row | {"status": "failed", "reason": failed[detector.label]}
-    scores, row["seconds"] = read_scores(unit.score_file(detector))
-    undefined = why_undefined(is_mislabelled)
-    return row | (
-        {"status": "undefined", "reason": undefined} if undefined else detection_metrics(is_mislabelled, scores)
-    )
+    record: RunRecord | None = None,
+    key: AnswerKey | None = None,
+    siblings: list[Unit] | None = None,
+) -> list[Json]:
+    """A row per line-up and detector; scores that are averaged over runs get one row, with the first run."""
+    rows = []
+    for line_up in plan.study.line_ups:
+        for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
+            runs = siblings if detector.averages_runs and siblings else [unit]
+            if unit is not runs[0]:
+                continue
+            row = about | {
+                "line_up": line_up.name,
+                "detector": detector.label,
+                "runs_averaged": len(runs),
+                "epochs_used": detector.epochs_used(unit.run.training.epochs),
+                "auroc": None,
+                "auprc": None,
+                "seconds": None,
+                "status": "ok",
+                "reason": "",
+            }
+            if detector.label in failed or record is None or key is None:
+                rows.append(row | {"status": "failed", "reason": failed[detector.label]})
+                continue
+            read = [read_scores(run.score_file(detector)) for run in runs if has_scores(run, detector)]
+            scores, row["seconds"] = np.mean([one for one, _ in read], axis=0), float(np.mean([s for _, s in read]))
+            is_mislabelled = key.is_mislabelled(record.given_labels)
+            undefined = why_undefined(is_mislabelled)
+            outcome = {"status": "undefined", "reason": undefined} if undefined else None
+            rows.append(row | (outcome or detection_metrics(is_mislabelled, scores)))
+    return rows
 
 
 def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
@@ -132,7 +151,7 @@ def merge_rows(results: ResultsFolder, table: str, rows: list[Json], renewed_stu
         return
     path = results.table_data(table)
     new = _as_text(pd.DataFrame(rows).to_csv(index=False))
-    key = [column for column in ("study", "run", "detector") if column in new]
+    key = [column for column in ("study", "run", "line_up", "detector") if column in new]
     with locked(results.locks, "tables"):
         old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
         old = old[old["study"] != renewed_study] if set(key) <= set(old) else old[:0]

@@ -5,7 +5,10 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
+
+from benchmark.own_detectors import load_file
 
 
 class InProcessExecutor(Executor):
@@ -20,11 +23,20 @@ class InProcessExecutor(Executor):
         return future
 
 
-def make_executor(workers: int) -> Executor:
+def make_executor(workers: int, detector_files: tuple[Path, ...] = ()) -> Executor:
+    """Workers know the detectors that came from files of their own."""
     if workers <= 1:
         return InProcessExecutor()
     # Spawned, not forked: torch's thread pools do not survive a fork.
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    return ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(detector_files,)
+    )
+
+
+def _begin_worker(detector_files: tuple[Path, ...]) -> None:
+    for path in detector_files:
+        load_file(path)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

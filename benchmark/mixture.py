@@ -28,7 +28,8 @@ def separate(values: np.ndarray, components: int, initialisations: int = 5) -> M
         return None
     standardised = ((values - centre) / scale)[:, None]
     with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
-        model = GaussianMixture(components, n_init=initialisations, random_state=0).fit(standardised)
+        model = GaussianMixture(components, n_init=initialisations, random_state=0)
+        model.fit(np.sort(standardised, axis=0))  # sorted, so that the order of samples does not matter
         order = np.argsort(model.means_[:, 0])
         rank_of = np.argsort(order)
         # A wide component wins both tails, so the lowest values could count as "clean": below the lowest mean a value
@@ -45,3 +46,17 @@ def separate(values: np.ndarray, components: int, initialisations: int = 5) -> M
         weights=model.weights_[order],
         assignment=assignment,
     )
+
+
+def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.ndarray:
+    """The probability that a value is of the higher of two components; zero where there is nothing to separate."""
+    values = np.asarray(values, dtype=np.float64)
+    scale = values.std()
+    if len(np.unique(values)) < 2 or scale <= 1e-12 * max(1.0, abs(values.mean())):
+        return np.zeros(len(values))
+    standardised = ((values - values.mean()) / scale)[:, None]
+    with threadpool_limits(limits=1):
+        model = GaussianMixture(2, n_init=initialisations, random_state=0).fit(np.sort(standardised, axis=0))
+        # Between the means the posterior rises; beyond them a wide component would win both tails.
+        within = np.clip(standardised, model.means_.min(), model.means_.max())
+        return model.predict_proba(within)[:, model.means_[:, 0].argmax()]

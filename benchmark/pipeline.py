@@ -7,24 +7,27 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from benchmark.backbones import load_backbone
+from benchmark.backbones import SplitModel, load_backbone
+from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.datasets import SPLITS, Dataset, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.features import compute_store, open_store
+from benchmark.features import compute_store, open_store, preprocess
 from benchmark.identity import settings_of
 from benchmark.plan import Plan, Unit
 from benchmark.progress import Progress
 from benchmark.provenance import provenance
 from benchmark.record import open_record
-from benchmark.recorders import Recorder
+from benchmark.recorders import Recorder, RunContext
 from benchmark.scores import has_scores, score_record
 from benchmark.storage import locked, new_array, open_array, whole_folder, write_json, write_npz
-from benchmark.training import LabelledFeatures, TrainingData, train
+from benchmark.training import Job
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses to be deterministic
 
@@ -138,21 +141,19 @@ def train_record(unit: Unit) -> None:
     run, settings = unit.run, unit.run.training
     _set_threads(settings.threads)
     started = time.perf_counter()
-    data = _training_data(unit)
-    model = load_backbone(
-        run.backbone, data.num_classes, unit.sources.weights_file, settings.seed, data.train.labels.device
-    )
-    objective = run.recipe.objective(data, settings)
+    data, device = _training_data(unit), torch.device(settings.device)
+
+    def new_model(seed: int) -> SplitModel:
+        return load_backbone(run.backbone, data.num_classes, unit.sources.weights_file, seed, device)
 
     def after_epoch(epoch: int) -> None:
         write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs})
 
     after_epoch(0)
     with whole_folder(unit.folder) as folder:
-        recorders = _recorders(unit, folder)
-        parameters = list(model.trained().values())
-        history = train(model.tail, parameters, data, objective, recorders, settings, after_epoch)
-        for signal, array in objective.signals().items():
+        job = Job(data, settings, new_model, lambda model: _recorders(unit, folder, model, data), after_epoch)
+        history, left_behind = run.recipe.run(job)
+        for signal, array in left_behind.items():
             new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)[:] = array
         np.save(folder / "given_labels.npy", data.train.labels.cpu().numpy())
         for split, predictions in history.predictions.items():
@@ -164,8 +165,7 @@ def train_record(unit: Unit) -> None:
         about = {
             "settings": settings_of(run),
             "num_classes": data.num_classes,
-            "epochs": settings.epochs,
-            "trained_part": model.summary(),
+            "epochs": len(history.rows),
             "signals": {key: {"shape": list(array.shape), "dtype": str(array.dtype)} for key, array in arrays.items()},
             "seconds": seconds,
         }
@@ -201,15 +201,25 @@ def _training_data(unit: Unit) -> TrainingData:
     return TrainingData(train_split, validation, test, unit.info.num_classes)
 
 
-def _recorders(unit: Unit, folder: Path) -> list[Recorder]:
-    recorders = [signal.recorder(unit.shape, folder) for signal in unit.signals]
-    left_behind = {signal.key for signal in unit.run.recipe.leaves}
+def _recorders(unit: Unit, folder: Path, model: SplitModel, data: TrainingData) -> list[Recorder]:
+    def images(start: int, stop: int) -> Tensor:
+        dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
+        return preprocess(list(dataset.train.images[start:stop]), unit.run.backbone.image_size, model.mean, model.std)
+
+    context = RunContext(unit.shape, folder, model, data, images)
+    recorders = [signal.recorder(context) for signal in unit.signals]
     for signal, recorder in zip(unit.signals, recorders, strict=True):
-        if recorder is None and signal.key not in left_behind:
+        if recorder is None and signal not in unit.run.recipe.leaves:
             raise LincBenchError(
-                f"Nothing records {signal.key}: the recipe '{unit.run.recipe.name}' does not leave it behind."
+                f"Nothing records {signal.key}: the recipe '{unit.run.recipe.name}' does not leave it."
             )
     return [recorder for recorder in recorders if recorder is not None]
+
+
+@cache
+def _dataset(argument: str, data_root: Path | None) -> Dataset:
+    """Read once per process, and only by a recorder that needs the images themselves."""
+    return load_dataset(argument, data_root)
 
 
 def _set_threads(threads: int) -> None:

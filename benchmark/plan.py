@@ -11,6 +11,7 @@ from benchmark.features import store_id
 from benchmark.identity import digest_of, settings_of
 from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
+from benchmark.own_detectors import file_behind
 from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
 from benchmark.studies import Study
@@ -50,7 +51,9 @@ class RunSettings:
 
 
 def detector_id(detector: Detector) -> str:
-    return slug(f"{detector.name.lower()}-{digest_of(settings_of(detector), 8)}")
+    """Name, version and fields; of a detector from a file of its own also the file, which has no versions."""
+    digest = digest_of({"settings": settings_of(detector), "file": file_behind(detector)}, 8)
+    return slug(f"{detector.name.lower()}-{digest}")
 
 
 @dataclass(frozen=True)

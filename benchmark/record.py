@@ -56,10 +56,11 @@ class RunRecord:
         array = self[signal]
         n = len(self.given_labels)
         block = max(1, BLOCK_BYTES // max(1, array.nbytes // n))
-        results = [
-            function(self.given_labels[start : start + block], np.asarray(array[:, start : start + block]))
-            for start in range(0, n, block)
-        ]
+        results = []
+        for start in range(0, n, block):
+            window = slice(start, start + block)
+            values = np.asarray(array[:, window] if signal.per_epoch else array[window])
+            results.append(function(self.given_labels[window], values))
         return np.concatenate(results).astype(np.float64)
 
     @classmethod

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from benchmark.backbones import SplitModel
+from benchmark.data import TrainingData
 from benchmark.storage import new_array
 
 Predict = Callable[[], Tensor]  # logits of the whole training set in evaluation mode, computed at most once per epoch
@@ -21,10 +24,30 @@ class RunShape:
 
 
 @dataclass(frozen=True)
+class RunContext:
+    """What a recorder may look at."""
+
+    shape: RunShape
+    folder: Path  # where its array goes, as `signal.key`.npy
+    model: SplitModel
+    data: TrainingData
+    images: Callable[[int, int], Tensor]  # training images from one index to another, as the network expects them
+
+
+@dataclass(frozen=True)
+class Example:
+    """An imagined run in which the network comes to favour the clean class; conformance checks score it."""
+
+    given_labels: np.ndarray
+    logits: np.ndarray  # epochs × samples × classes
+    generator: np.random.Generator
+
+
+@dataclass(frozen=True)
 class Signal:
     """One array of a record, as a value: kind and parameters together are its name.
 
-    A signal without a recorder is left behind by a recipe's objective.
+    A signal without a recorder is left behind by a recipe.
     """
 
     kind: ClassVar[str]
@@ -33,13 +56,17 @@ class Signal:
     @property
     def key(self) -> str:
         parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
-        return "-".join([self.kind, *parameters])
+        return "-".join([self.kind, *parameters]).replace(" ", "").replace("(", "").replace(")", "")
 
-    def recorder(self, shape: RunShape, folder: Path) -> "Recorder | None":
+    def recorder(self, context: RunContext) -> "Recorder | None":
         return None
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 8 * shape.samples * (shape.epochs if self.per_epoch else 1)
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        """What this signal may look like for samples of which some are suspicious (1) and others are not (0)."""
+        raise NotImplementedError(f"{type(self).__name__} gives no example of itself, so that nothing can be checked")
 
 
 class Recorder:
@@ -58,11 +85,10 @@ class Recorder:
 
 
 class _LogitsRecorder(Recorder):
-    def __init__(self, signal: Signal, shape: RunShape, folder: Path) -> None:
+    def __init__(self, signal: Signal, context: RunContext) -> None:
         self.signal = signal
-        self.logits_ENK = new_array(
-            folder / f"{signal.key}.npy", (shape.epochs, shape.samples, shape.classes), np.float32
-        )
+        shape = context.shape.epochs, context.shape.samples, context.shape.classes
+        self.logits_ENK = new_array(context.folder / f"{signal.key}.npy", shape, np.float32)
 
     def at_end(self) -> None:
         self.logits_ENK.flush()
@@ -85,6 +111,9 @@ class _Logits(Signal):
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.epochs * shape.samples * shape.classes
 
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return example.logits
+
 
 @dataclass(frozen=True)
 class TrainLogits(_Logits):
@@ -92,8 +121,8 @@ class TrainLogits(_Logits):
 
     kind: ClassVar[str] = "train_logits"
 
-    def recorder(self, shape: RunShape, folder: Path) -> Recorder:
-        return _TrainLogitsRecorder(self, shape, folder)
+    def recorder(self, context: RunContext) -> Recorder:
+        return _TrainLogitsRecorder(self, context)
 
 
 @dataclass(frozen=True)
@@ -102,9 +131,36 @@ class EvalLogits(_Logits):
 
     kind: ClassVar[str] = "eval_logits"
 
-    def recorder(self, shape: RunShape, folder: Path) -> Recorder:
-        return _EvalLogitsRecorder(self, shape, folder)
+    def recorder(self, context: RunContext) -> Recorder:
+        return _EvalLogitsRecorder(self, context)
 
 
-TRAIN_LOGITS = TrainLogits()
-EVAL_LOGITS = EvalLogits()
+class _EmbeddingRecorder(Recorder):
+    """Looks at the network before its first update."""
+
+    def __init__(self, signal: Signal, context: RunContext) -> None:
+        self.signal = signal
+        split, everyone = context.data.train, torch.arange(context.shape.samples)
+        with torch.no_grad():
+            parts = [context.model.embed(split.gather(indices)).cpu() for indices in torch.split(everyone, 256)]
+        embedding = torch.cat(parts).numpy()
+        new_array(context.folder / f"{signal.key}.npy", embedding.shape, np.float32)[:] = embedding
+
+
+@dataclass(frozen=True)
+class Embedding(Signal):
+    """What the classifier of the pretrained network sees, before any training: samples × dimensions."""
+
+    kind: ClassVar[str] = "embedding"
+
+    def recorder(self, context: RunContext) -> Recorder:
+        return _EmbeddingRecorder(self, context)
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 4 * shape.samples * 1024
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return example.logits[-1] + example.generator.normal(0, 1e-3, example.logits[-1].shape)
+
+
+TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()

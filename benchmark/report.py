@@ -39,7 +39,11 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
         return everything[everything["study"] == study] if not everything.empty else everything
 
     tables = {
-        "auc": _tables(rows("metrics"), "Detection", auc_table),
+        "auc": [
+            titled
+            for line_up, group in _by_line_up(rows("metrics"))
+            for titled in _tables(group, f"Detection, {line_up} line-up", auc_table)
+        ],
         "accuracy": _tables(rows("accuracy"), "Test accuracy", accuracy_table),
     }
     for name, titled in tables.items():
@@ -63,6 +67,13 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
             for title, table in titled
         ]  # which differ from run to run
         _fill_readme(study, "\n".join(as_markdown(title, table) for title, table in without_times))
+
+
+def _by_line_up(metrics: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """In the order in which a study has them."""
+    if metrics.empty:
+        return []
+    return [(name, metrics[metrics["line_up"] == name]) for name in dict.fromkeys(metrics["line_up"])]
 
 
 def _tables(

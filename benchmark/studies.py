@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from benchmark.backbones import Backbone
 from benchmark.errors import unknown_name
 from benchmark.training import Recipe, Standard, TrainingSettings
-from detectors import DETECTORS, Detector
+from detectors import LINE_UPS, Detector
 from detectors.linc import LiNCRecipe
+
+
+@dataclass(frozen=True)
+class LineUp:
+    """Detectors that are compared with each other."""
+
+    name: str
+    detectors: tuple[Detector, ...]
+
+
+BOTH_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.items())
 
 
 @dataclass(frozen=True)
@@ -21,8 +32,13 @@ class Study:
     backbone: Backbone = Backbone()
     training: TrainingSettings = TrainingSettings()
     recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained for their accuracy, whoever reads them
-    detectors: tuple[Detector, ...] = DETECTORS
+    line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
     is_modified: bool = False  # by the command line
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys(detector for line_up in self.line_ups for detector in line_up.detectors))
 
     @property
     def tag(self) -> str:
@@ -48,7 +64,7 @@ PAPER_DATASETS = (
 STUDIES: tuple[Study, ...] = (
     Study(
         name="demo",
-        summary="digits, 20 % noise, three seeds, every detector; minutes on a laptop, no download",
+        summary="digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
         datasets=("digits",),
         rates=(0.2,),
         training=TrainingSettings(epochs=30, batch_size=64),
@@ -66,7 +82,7 @@ STUDIES: tuple[Study, ...] = (
         datasets=PAPER_DATASETS,
         rates=(0.0, *PAPER_RATES),
         backbone=PAPER_BACKBONE,
-        detectors=(),
+        line_ups=(),
     ),
 )
 

@@ -4,7 +4,9 @@ import pandas as pd
 from rich.table import Table
 
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
-SPREAD_NOTE = "± is the standard deviation over runs (training and noise seeds)."
+SPREAD_NOTE = (
+    "± is the standard deviation over runs (training and noise seeds); without it, scores were averaged over the runs."
+)
 
 
 def setting_name(row: pd.Series) -> str:
@@ -35,7 +37,7 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
             "detector": detector,
             "AUROC": mean_and_spread(group["auroc"]),
             "AUPRC": mean_and_spread(group["auprc"]),
-            "runs": len(group),
+            "runs": int(group["runs_averaged"].sum()),
             "epochs used": int(group["epochs_used"].max()),
             "scoring seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
         }

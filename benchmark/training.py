@@ -16,8 +16,10 @@ from typing import ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
+from benchmark.backbones import SplitModel
+from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
 from benchmark.recorders import Predict, Recorder, Signal
 from benchmark.seeds import torch_generator
@@ -38,26 +40,6 @@ class TrainingSettings:
     device: str = "cpu"
 
 
-@dataclass(frozen=True)
-class LabelledFeatures:
-    """What the frozen prefix made of a split, and the labels that training or evaluation is given for it."""
-
-    features: np.ndarray
-    labels: Tensor
-
-    def gather(self, indices: Tensor) -> Tensor:
-        batch = torch.from_numpy(self.features[indices.cpu().numpy()])
-        return batch.to(self.labels.device, torch.float32)
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    train: LabelledFeatures  # labels as given, some of them wrong
-    validation: LabelledFeatures  # likewise: a practitioner has no others
-    test: LabelledFeatures
-    num_classes: int
-
-
 class Objective:
     """What is minimised. May keep state per sample; leaves signals behind."""
 
@@ -69,36 +51,6 @@ class Objective:
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
         return {}
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a classifier is trained on the given labels: the standard way, or a method's own."""
-
-    name: ClassVar[str]
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = ""
-    leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its objective, recorded whoever needs them
-
-    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class CrossEntropy(Objective):
-    labels: Tensor
-
-    def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
-        return F.cross_entropy(logits, self.labels[indices])
-
-
-@dataclass(frozen=True)
-class Standard(Recipe):
-    name: ClassVar[str] = "standard"
-    summary: ClassVar[str] = "plain cross-entropy on the given labels"
-
-    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
-        return CrossEntropy(data.train.labels)
 
 
 @dataclass
@@ -123,15 +75,63 @@ class History:
             self._charged = outer + elapsed
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a recipe has to work with."""
+
+    data: TrainingData
+    settings: TrainingSettings
+    new_model: Callable[[int], SplitModel]  # pretrained, with a head that depends on the given seed alone
+    recorders: Callable[[SplitModel], Sequence[Recorder]]
+    after_epoch: Callable[[int], None] = lambda epoch: None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a classifier is trained on the given labels: the standard way, or a method's own."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1  # raise it when numbers may change
+    summary: ClassVar[str] = ""
+    leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, recorded whoever needs them
+
+    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+        raise NotImplementedError
+
+    def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
+        """One network in the loop below; a method that needs another loop (k folds, two networks) overrides this."""
+        model = job.new_model(job.settings.seed)
+        objective = self.objective(job.data, job.settings)
+        history = train(model, job.data, objective, job.recorders(model), job.settings, job.after_epoch)
+        return history, objective.signals()
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Objective):
+    labels: Tensor
+
+    def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
+        return F.cross_entropy(logits, self.labels[indices])
+
+
+@dataclass(frozen=True)
+class Standard(Recipe):
+    name: ClassVar[str] = "standard"
+    summary: ClassVar[str] = "plain cross-entropy on the given labels"
+
+    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+        return CrossEntropy(data.train.labels)
+
+
 def train(
-    tail: Callable[[Tensor], Tensor],
-    parameters: Sequence[nn.Parameter],
+    model: SplitModel,
     data: TrainingData,
     objective: Objective,
     recorders: Sequence[Recorder],
     settings: TrainingSettings,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> History:
+    tail, parameters = model.tail, model.trained().values()
     optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
     order = torch_generator(settings.seed, "order")

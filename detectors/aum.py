@@ -1,7 +1,7 @@
 """AUM, the area under the margin (Pleiss et al., NeurIPS 2020, arXiv 2001.10528).
 
 margin = z_ỹ − max over the other classes of z, on the logits that produced the update; AUM = its mean over epochs.
-Low AUM is noisy, so the score is −AUM. The authors leave the first epoch out (`skip_first_epoch`).
+Low AUM is noisy, so the score is −AUM. The authors leave the first epoch out; H-CAT does not (`skip_first_epoch`).
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,9 @@ writes. Choices that people disagree on are fields.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +24,12 @@ class Detector(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1  # raise it when scores may change
     summary: ClassVar[str] = ""  # one line for `linc-bench list`
+    expected_failures: ClassVar[Mapping[str, str]] = MappingProxyType({})  # checks it cannot pass, and why
+
+    @property
+    def averages_runs(self) -> bool:
+        """Whether scores are averaged over training seeds before they are judged, as EL2N's authors do."""
+        return bool(getattr(self, "average_runs", False))
 
     @property
     def training(self) -> Recipe:

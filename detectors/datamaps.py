@@ -2,7 +2,7 @@
 
 confidence = mean over epochs of p(ỹ) at presentation; low confidence is noisy, so the score is 1 − confidence.
 `measure` chooses the map's other axis instead: variability, the standard deviation of p(ỹ) over epochs. Its meaning
-turns over during training, so it is no default.
+turns over during training, so it is no default. H-CAT takes end-of-epoch evaluation (`moment`).
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from benchmark.record import RunRecord
-from benchmark.recorders import TRAIN_LOGITS, Signal
+from benchmark.recorders import Signal
 from detectors.base import Detector
-from detectors.logits import given_log_probability
+from detectors.logits import Moment, given_log_probability, logits_at
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,14 @@ class DataMaps(Detector):
     summary: ClassVar[str] = "one minus the mean probability of the given label while training"
 
     measure: Literal["confidence", "variability"] = "confidence"
+    moment: Moment = "presentation"
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (TRAIN_LOGITS,)
+        return (logits_at(self.moment),)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(self._score, TRAIN_LOGITS)
+        return record.map_samples(self._score, logits_at(self.moment))
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
         probability_EB = np.exp(given_log_probability(logits_EBK, labels_B))

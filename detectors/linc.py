@@ -17,10 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmark.data import TrainingData
 from benchmark.mixture import Mixture, separate
 from benchmark.record import RunRecord
-from benchmark.recorders import Predict, Signal
-from benchmark.training import Objective, Recipe, TrainingData, TrainingSettings
+from benchmark.recorders import Example, Predict, RunShape, Signal
+from benchmark.training import Objective, Recipe, TrainingSettings
 from detectors.base import Detector
 
 
@@ -30,6 +31,9 @@ class Trust(Signal):
 
     kind: ClassVar[str] = "trust"
     per_epoch: ClassVar[bool] = True
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return np.float32(0.9) ** np.arange(1, shape.epochs + 1)[:, None] * (1 - 0.5 * suspicion_N.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS = Trust(), TrustMixture(), Com
 def soft_target(trust: Tensor, probabilities: Tensor, labels: Tensor) -> Tensor:
     """q = (1 − α)·p + α·e_ỹ."""
     given = F.one_hot(labels, probabilities.shape[1]).to(probabilities)
-    return torch.lerp(probabilities, given, trust[:, None])
+    return torch.lerp(probabilities, given, trust[:, None].to(probabilities))
 
 
 def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:

@@ -1,7 +1,18 @@
 """What several detectors compute from logits; pure functions over a block of samples."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import log_softmax
+
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
+
+Moment = Literal["presentation", "end of epoch"]
+
+
+def logits_at(moment: Moment) -> Signal:
+    """Logits that produced the update, or those of the evaluation that ends the epoch."""
+    return TRAIN_LOGITS if moment == "presentation" else EVAL_LOGITS
 
 
 def given_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:

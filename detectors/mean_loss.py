@@ -1,4 +1,4 @@
-"""Mean loss: the cross-entropy of the given label, averaged over epochs; high is noisy.
+"""Mean loss and last-epoch loss: the cross-entropy of the given label at the end of epochs; high is noisy.
 
 The plainest use of training dynamics, and what some benchmarks report under other methods' names.
 """
@@ -24,6 +24,16 @@ class MeanLoss(Detector):
         return (EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(
-            lambda labels, logits: -given_log_probability(logits, labels).mean(axis=0), EVAL_LOGITS
-        )
+        return record.map_samples(self._score, EVAL_LOGITS)
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        return -given_log_probability(logits_EBK, labels_B).mean(axis=0)
+
+
+@dataclass(frozen=True)
+class LastLoss(MeanLoss):
+    name: ClassVar[str] = "last loss"
+    summary: ClassVar[str] = "cross-entropy of the given label at the end of training"
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        return -given_log_probability(logits_EBK[-1:], labels_B)[0]

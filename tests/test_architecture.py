@@ -10,8 +10,11 @@ import pytest
 from benchmark.training import train
 
 ROOT = Path(__file__).parent.parent
-CONTRACTS = {"benchmark.record", "benchmark.recorders", "benchmark.training", "benchmark.errors", "benchmark.mixture"}
-KNOW_DETECTORS = {"plan", "scores", "evaluation", "studies", "cli"}
+CONTRACTS = {
+    f"benchmark.{module}"
+    for module in ["record", "recorders", "gradient_recorders", "training", "data", "errors", "identity", "mixture"]
+}
+KNOW_DETECTORS = {"plan", "scores", "evaluation", "studies", "own_detectors", "cli"}
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 
 

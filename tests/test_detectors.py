@@ -1,18 +1,31 @@
 """Every detector of the suite: the contract, and its formula restated slowly."""
 
 from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from benchmark.errors import LincBenchError
 from benchmark.record import RunRecord
-from detectors import DETECTORS, Detector, detector_named
+from benchmark.training import TrainingSettings
+from detectors import DETECTORS, HCAT, Detector, detector_named
 from detectors.aum import AUM
-from detectors.chance import Random
+from detectors.cnlcu import CNLCUS
+from detectors.confident_learning import ConfidentLearning
+from detectors.data_iq import DataIQ
 from detectors.datamaps import DataMaps
-from detectors.linc import LiNC, LiNCRecipe
-from detectors.mean_loss import MeanLoss
+from detectors.el2n import EL2N
+from detectors.forgetting import Forgetting
+from detectors.linc import LiNC, LiNCObjective, LiNCRecipe
+from detectors.loss_mixture import LossMixture
+from detectors.mean_loss import LastLoss, MeanLoss
+from detectors.nearest_neighbours import Neighbours
+from detectors.post_hoc_trust import PostHocTrust
+from detectors.testing import CheckFailedError, check_detector
+from detectors.vog import VoG
 
 
 def planted(epochs: int = 6, n: int = 400, classes: int = 4, wrong: int = 80) -> tuple[RunRecord, np.ndarray]:
@@ -30,73 +43,37 @@ def planted(epochs: int = 6, n: int = 400, classes: int = 4, wrong: int = 80) ->
     return record, given != clean
 
 
-def reordered(record: RunRecord, order: np.ndarray) -> RunRecord:
-    arrays = {key: array[:, order] for key, array in record.arrays.items()}
-    return RunRecord(record.given_labels[order], record.num_classes, record.epochs, arrays)
+ALL = tuple(dict.fromkeys(DETECTORS + HCAT))
+BY_DESIGN = {  # H-CAT's choices that a conformance check rightly rejects
+    Forgetting(never_learned="zero", moment="end of epoch"): "right direction",
+    next(detector for detector in HCAT if detector.name == "VoG"): "right direction",
+}
 
 
-everyone = pytest.mark.parametrize("detector", DETECTORS, ids=lambda detector: detector.name)
-
-
-@everyone
-def test_scores_are_one_finite_number_per_sample_and_repeat_themselves(detector: Detector) -> None:
-    record, _ = planted()
-    before = {key: array.copy() for key, array in record.arrays.items()}
-    scores = detector.score(record)
-    assert scores.shape == (400,)
-    assert scores.dtype == np.float64
-    assert np.isfinite(scores).all()
-    assert (scores == detector.score(record)).all()
-    assert all((record.arrays[key] == array).all() for key, array in before.items()), "the record is left alone"
-
-
-@everyone
-def test_higher_means_more_suspicious(detector: Detector) -> None:
-    record, is_mislabelled = planted()
-    scores = detector.score(record)
-    difference = scores[is_mislabelled].mean() - scores[~is_mislabelled].mean()
-    if isinstance(detector, Random):
-        assert abs(difference) < 0.1, "random scores know nothing"
+@pytest.mark.parametrize("detector", ALL, ids=lambda detector: detector.label)
+def test_every_detector_conforms(detector: Detector) -> None:
+    if detector in BY_DESIGN:
+        with pytest.raises(CheckFailedError, match=rf"fails 1 of \d+ checks:\n- {BY_DESIGN[detector]}"):
+            check_detector(detector)
     else:
-        assert difference > 3 * scores[~is_mislabelled].std() / np.sqrt(80)
+        check_detector(detector)
 
 
-@everyone
-def test_a_sample_keeps_its_score_wherever_it_stands(detector: Detector) -> None:
-    if isinstance(detector, Random):
-        pytest.skip("random scores belong to positions, not to samples")
-    record, _ = planted()
-    order = np.random.default_rng(1).permutation(400)
-    np.testing.assert_allclose(detector.score(reordered(record, order)), detector.score(record)[order], rtol=1e-12)
-
-
-@everyone
-def test_only_declared_signals_are_read(detector: Detector) -> None:
-    record, _ = planted()
-    declared = {signal.key: record.arrays[signal.key] for signal in detector.needs}
-    only = RunRecord(record.given_labels, record.num_classes, record.epochs, declared)
-    assert (detector.score(only) == detector.score(record)).all()
-
-
-@everyone
-@pytest.mark.parametrize("epochs", [1, 2])
-def test_extreme_logits_and_short_runs_are_survived(detector: Detector, epochs: int) -> None:
-    record, _ = planted(epochs=epochs)
-    extreme = {key: array * (1e4 if "logits" in key else 1) for key, array in record.arrays.items()}
-    scores = detector.score(RunRecord(record.given_labels, 4, epochs, extreme))
-    assert np.isfinite(scores).all()
-
-
-@everyone
-def test_a_detector_is_a_frozen_value(detector: Detector) -> None:
-    assert type(detector)() == detector
-    assert hash(type(detector)()) == hash(detector)
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda detector: detector.name)
+def test_a_detector_is_a_frozen_value_with_a_name(detector: Detector) -> None:
     assert detector_named(detector.name.upper()) is detector
     assert detector.label == detector.name
     assert detector.summary
     for field in fields(detector):
         with pytest.raises(FrozenInstanceError):
             setattr(detector, field.name, None)
+
+
+def test_the_hcat_line_up_has_the_same_detectors_with_other_choices() -> None:
+    names = {detector.name for detector in DETECTORS}
+    for detector in HCAT:
+        assert detector.name in names
+        assert detector.name == "LiNC" or detector not in DETECTORS
 
 
 def test_names_are_unique_and_an_unknown_one_is_helped() -> None:
@@ -157,3 +134,127 @@ def test_linc_is_one_minus_trust_after_the_warm_up(warm_up: int, row: int) -> No
     detector = LiNC(LiNCRecipe(warm_up=warm_up))
     assert (detector.score(record) == 1 - record.arrays["trust"][row]).all()
     assert detector.epochs_used(6) == row + 1
+
+
+def losses(record: RunRecord, signal: str) -> np.ndarray:
+    """Cross-entropy of the given label: epochs × samples."""
+    labels = enumerate(record.given_labels)
+    return np.array([[-np.log(softmax(z)[y]) for z in record.arrays[signal][:, i]] for i, y in labels]).T
+
+
+def test_last_loss_is_that_of_the_last_epoch() -> None:
+    record, _ = planted(n=20, wrong=4)
+    np.testing.assert_allclose(LastLoss().score(record), losses(record, "eval_logits")[-1], rtol=1e-12)
+
+
+def test_aum_equals_its_authors_package(tmp_path: Path) -> None:
+    from aum import AUMCalculator
+
+    record, _ = planted(epochs=5, n=60, wrong=12)
+    calculator = AUMCalculator(str(tmp_path))
+    for logits in record.arrays["train_logits"]:
+        calculator.update(torch.from_numpy(logits.copy()), torch.from_numpy(record.given_labels), list(range(60)))
+    calculator.finalize()
+    theirs = pd.read_csv(tmp_path / "aum_values.csv").set_index("sample_id")["aum"].sort_index().to_numpy()
+    np.testing.assert_allclose(-AUM(skip_first_epoch=False).score(record), theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("self-confidence", "self_confidence"), ("normalised margin", "normalized_margin")]
+)
+def test_confident_learning_equals_cleanlab(ours: str, theirs: str) -> None:
+    from cleanlab.rank import get_label_quality_scores
+
+    generator = np.random.default_rng(0)
+    logits, labels = generator.normal(0, 2, (300, 5)), generator.permutation(np.arange(300) % 5)
+    record = RunRecord(labels, 5, 1, {"held_out_logits": logits})
+    quality = get_label_quality_scores(labels, np.array([softmax(row) for row in logits]), method=theirs)
+    np.testing.assert_allclose(1 - ConfidentLearning(ours).score(record), quality, atol=1e-9)
+
+
+def test_data_iq_is_the_mean_squared_doubt() -> None:
+    record, _ = planted(n=20, wrong=4)
+    p_EN = np.exp(-losses(record, "eval_logits"))
+    confidence, aleatoric = p_EN.mean(0), (p_EN * (1 - p_EN)).mean(0)
+    np.testing.assert_allclose(DataIQ().score(record), (1 - confidence) - aleatoric, rtol=1e-9)
+    np.testing.assert_allclose(DataIQ("confidence").score(record), 1 - confidence, rtol=1e-9)
+    np.testing.assert_allclose(DataIQ("aleatoric").score(record), aleatoric, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("epoch", "row"), [(3, 2), (10, 5), (None, 5)])
+def test_el2n_is_the_norm_of_the_error_not_its_square(epoch: int | None, row: int) -> None:
+    record, _ = planted(n=20, wrong=4)
+    for i, label in enumerate(record.given_labels):
+        error = softmax(record.arrays["eval_logits"][row, i])
+        error[label] -= 1
+        assert EL2N(epoch).score(record)[i] == pytest.approx(np.sqrt((error**2).sum()), rel=1e-12)
+        assert EL2N(epoch, squared=True).score(record)[i] == pytest.approx((error**2).sum(), rel=1e-12)
+    assert EL2N(epoch).epochs_used(6) == row + 1
+
+
+def test_forgetting_counts_falls_and_never_learned_is_the_maximum() -> None:
+    histories = ["110110", "111111", "000000", "010101", "000001"]  # was the sample right, epoch by epoch?
+    correct_EN = np.array([[letter == "1" for letter in history] for history in histories]).T
+    logits = np.stack([~correct_EN, correct_EN], axis=2).astype(float)
+    record = RunRecord.from_arrays(given_labels=np.ones(5, int), train_logits=logits, eval_logits=logits)
+    assert Forgetting().score(record).tolist() == [2, 0, 6, 2, 0]
+    assert Forgetting(never_learned="zero").score(record).tolist() == [2, 0, 0, 2, 0], (
+        "H-CAT: the worst become the best"
+    )
+
+
+def test_cnlcu_is_the_robust_mean_less_each_samples_own_bound() -> None:
+    record, _ = planted(n=20, wrong=4)
+    l_EN = losses(record, "train_logits")
+    scores, t = CNLCUS().score(record), len(l_EN)
+    sigma2 = 1e-4 * (1 - t / 80)
+    for i in range(20):
+        n_t = 1 + sum(l_EN[e, i] < np.median(l_EN[e]) for e in range(t))
+        mean = np.mean([np.log(1 + loss + loss**2 / 2) for loss in l_EN[:, i]])
+        expected = max(0, mean - sigma2 * (t + sigma2 * np.log(2 * t) / t**2) / (n_t - sigma2))
+        assert scores[i] == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(CNLCUS(bound=False).score(record), MeanLoss().score(record), rtol=1e-12)
+
+
+def test_vog_is_scored_within_each_given_class() -> None:
+    spread = np.array([1.0, 2.0, 3.0, 10.0, 20.0, 5.0])
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    record = RunRecord(labels, 3, 4, {VoG().needs[0].key: spread})
+    z = np.sqrt(1.5)
+    np.testing.assert_allclose(VoG().score(record), [-z, 0, z, -1, 1, 0])
+    np.testing.assert_allclose(VoG(per_class=False).score(record), spread)
+    np.testing.assert_allclose(VoG(per_class=False, high_is_clean=True).score(record), -spread)
+
+
+def test_neighbours_is_the_share_of_nearest_labelled_otherwise() -> None:
+    generator = np.random.default_rng(0)
+    points, labels = generator.normal(size=(40, 3)), generator.integers(0, 3, 40)
+    scores = Neighbours(k=5).score(RunRecord(labels, 3, 1, {"embedding": points}))
+    for i in range(40):
+        distances = [(np.linalg.norm(points[i] - points[j]), j) for j in range(40) if j != i]
+        nearest = [j for _, j in sorted(distances)[:5]]
+        assert scores[i] == pytest.approx(np.mean([labels[j] != labels[i] for j in nearest]))
+
+
+def test_loss_mixture_is_a_posterior_that_rises_with_the_loss() -> None:
+    record, is_mislabelled = planted()
+    scores = LossMixture(warm_up=3).score(record)
+    loss = losses(record, "eval_logits")[2]
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert (np.diff(scores[np.argsort(loss)]) >= -1e-12).all()
+    assert scores[is_mislabelled].mean() > 0.5 > scores[~is_mislabelled].mean()
+
+
+def test_post_hoc_trust_is_lincs_recursion_on_recorded_logits() -> None:
+    """The same logits through LiNC's own objective, while its trust is not fed back."""
+    record, _ = planted(epochs=6, n=64, wrong=12)
+    logits = torch.from_numpy(record.arrays["train_logits"].copy())
+    objective = LiNCObjective(
+        LiNCRecipe(), torch.from_numpy(record.given_labels), TrainingSettings(epochs=6, batch_size=64)
+    )
+    for epoch in range(1, 6):
+        objective.loss(epoch, torch.arange(64), logits[epoch - 1])
+    scores = PostHocTrust(batch_size=64).score(record)
+    np.testing.assert_allclose(scores, 1 - objective.trust.numpy(), atol=1e-6)
+    order = np.argsort(PostHocTrust(batch_size=128).score(record))
+    assert (order == np.argsort(scores)).all(), "the batch size does not change the ranking"

@@ -1,17 +1,24 @@
 """The loop: repeatable, undisturbed by recorders, and honest in what it records."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sklearn.model_selection import KFold
 from torch import nn
 
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunShape
-from benchmark.training import History, LabelledFeatures, Recipe, Standard, TrainingData, TrainingSettings, train
+from benchmark.backbones import SplitModel
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
+from benchmark.training import CrossEntropy, History, Job, Recipe, Standard, TrainingSettings, predict, train
+from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
 from detectors.linc import LiNCRecipe
 
+Listeners = Callable[[SplitModel], list[Recorder]]
 SETTINGS = TrainingSettings(epochs=12, batch_size=16, learning_rate=0.01)
 
 
@@ -27,22 +34,46 @@ def data(n: int = 90) -> TrainingData:
     return TrainingData(split, validation, LabelledFeatures(features, torch.from_numpy(labels)), 3)
 
 
-def run(recipe: Recipe, recorders: list[Recorder], settings: TrainingSettings = SETTINGS) -> tuple[nn.Module, History]:
-    torch.manual_seed(settings.seed)
-    tail = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
-    everything = data()
-    objective = recipe.objective(everything, settings)
-    return tail, train(tail, list(tail.parameters()), everything, objective, recorders, settings)
+def network(seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
 
 
-def recorders(folder: Path) -> list[Recorder]:
-    return [signal.recorder(RunShape(SETTINGS.epochs, 90, 3), folder) for signal in (TRAIN_LOGITS, EVAL_LOGITS)]
+class Perceptron(SplitModel):
+    """A tail that is all there is: the loop needs `tail` and `trained`, and recorders look at no more here."""
+
+    def tail(self, features: torch.Tensor) -> torch.Tensor:
+        return self.model(features)
+
+
+def run(
+    recipe: Recipe, recorders: Listeners = lambda model: [], settings: TrainingSettings = SETTINGS
+) -> tuple[nn.Module, History]:
+    models: list[SplitModel] = []
+
+    def new_model(seed: int) -> SplitModel:
+        whole = network(seed)
+        models.append(Perceptron(whole, whole, (), "all", (), ()))
+        return models[-1]
+
+    history, _ = recipe.run(Job(data(), settings, new_model, recorders))
+    return models[-1].model, history
+
+
+def listeners(folder: Path) -> Listeners:
+    def make(model: SplitModel) -> list[Recorder]:
+        context = RunContext(
+            RunShape(SETTINGS.epochs, 90, 3), folder, model, data(), lambda start, stop: torch.empty(0)
+        )
+        return [recorder for signal in (TRAIN_LOGITS, EVAL_LOGITS) if (recorder := signal.recorder(context))]
+
+    return make
 
 
 @pytest.mark.parametrize("recipe", [Standard(), LiNCRecipe()], ids=lambda recipe: recipe.name)
 def test_recorders_observe_and_never_disturb(recipe: Recipe, tmp_path: Path) -> None:
-    alone, plain = run(recipe, [])
-    watched, recorded = run(recipe, recorders(tmp_path))
+    alone, plain = run(recipe)
+    watched, recorded = run(recipe, listeners(tmp_path))
     for (name, one), (_, other) in zip(alone.state_dict().items(), watched.state_dict().items(), strict=True):
         assert torch.equal(one, other), name
     assert plain.rows == recorded.rows
@@ -61,7 +92,7 @@ def test_eval_logits_are_those_of_the_finished_epoch_and_train_logits_those_befo
             self.batches.append((epoch, indices.numpy(), logits.numpy()))
 
     witness = Witness()
-    tail, _ = run(Standard(), [*recorders(tmp_path), witness])
+    tail, _ = run(Standard(), lambda model: [*listeners(tmp_path)(model), witness])
     train_logits_ENK = np.load(tmp_path / "train_logits.npy")
     eval_logits_ENK = np.load(tmp_path / "eval_logits.npy")
     assert sum(len(indices) for _, indices, _ in witness.batches) == SETTINGS.epochs * 90
@@ -70,8 +101,7 @@ def test_eval_logits_are_those_of_the_finished_epoch_and_train_logits_those_befo
     with torch.no_grad():
         now = tail(torch.from_numpy(data().train.features).float()).numpy()
     np.testing.assert_allclose(eval_logits_ENK[-1], now, rtol=1e-5, atol=1e-6)
-    torch.manual_seed(SETTINGS.seed)
-    fresh = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    fresh = network(SETTINGS.seed)
     first = witness.batches[0][1]
     with torch.no_grad():
         before = fresh(torch.from_numpy(data().train.features[first]).float()).numpy()
@@ -83,9 +113,8 @@ def test_the_loop_is_the_papers_optimiser_and_schedule() -> None:
     from benchmark.seeds import torch_generator
 
     settings = TrainingSettings(epochs=3, batch_size=32, milestones=(1, 2), learning_rate=0.01)
-    tail, _ = run(Standard(), [], settings)
-    torch.manual_seed(settings.seed)
-    other = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    tail, _ = run(Standard(), settings=settings)
+    other = network(settings.seed)
     optimiser = torch.optim.Adam(other.parameters(), lr=0.01, weight_decay=1e-4)
     split, order = data().train, torch_generator(0, "order")
     for epoch in range(3):
@@ -99,7 +128,7 @@ def test_the_loop_is_the_papers_optimiser_and_schedule() -> None:
 
 
 def test_history_reports_what_it_says() -> None:
-    tail, history = run(Standard(), [])
+    tail, history = run(Standard())
     everything = data()
     with torch.no_grad():
         logits = tail(torch.from_numpy(everything.test.features).float())
@@ -110,3 +139,30 @@ def test_history_reports_what_it_says() -> None:
     assert (history.predictions["test"][-1] == logits.argmax(1).numpy()).all()
     noisy = (logits.argmax(1)[:30] == everything.validation.labels).double().mean().item()
     assert last["validation_accuracy"] == pytest.approx(noisy)
+
+
+def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
+    """Against the folds written out; the labels of a fold must not matter for its own predictions."""
+    recipe, everything = CrossValidation(folds=3, epochs=4), data()
+
+    def held_out(labels: torch.Tensor) -> np.ndarray:
+        changed = replace(everything, train=replace(everything.train, labels=labels))
+
+        def new_model(seed: int) -> SplitModel:
+            whole = network(seed)
+            return Perceptron(whole, whole, (), "all", (), ())
+
+        return recipe.run(Job(changed, SETTINGS, new_model, lambda model: []))[1][HELD_OUT_LOGITS]
+
+    logits_NK = held_out(everything.train.labels)
+    folds = list(KFold(3, shuffle=True, random_state=0).split(np.arange(90)))
+    for kept, out in folds:
+        whole = network(0)
+        model = Perceptron(whole, whole, (), "all", (), ())
+        fold = everything.with_training_rows(kept)
+        train(model, fold, CrossEntropy(fold.train.labels), (), replace(SETTINGS, epochs=4))
+        assert (logits_NK[out] == predict(model.tail, everything.train).numpy()[out]).all()
+    flipped = everything.train.labels.clone()
+    flipped[folds[0][1]] = (flipped[folds[0][1]] + 1) % 3
+    assert (held_out(flipped)[folds[0][1]] == logits_NK[folds[0][1]]).all()
+    assert (held_out(flipped) != logits_NK).any()

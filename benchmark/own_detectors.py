@@ -1,0 +1,65 @@
+"""Detectors in files of their own: `--detector path/to/file.py:MyDetector`, without a fork."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from benchmark.errors import LincBenchError, unknown_name
+from benchmark.identity import file_digest
+from detectors import Detector
+
+MODULE_PREFIX = "linc_bench_own_"
+
+
+def is_detector_file(name: str) -> bool:
+    return ".py:" in name
+
+
+def load_detector(argument: str) -> Detector:
+    """The detector that `path/to/file.py:Class` names, with its default settings."""
+    file, _, class_name = argument.rpartition(":")
+    module = load_file(Path(file).expanduser().resolve())
+    found = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Detector) and value.__module__ == module.__name__
+    }
+    if class_name not in found:
+        raise unknown_name(f"detector in {file}", class_name, found)
+    try:
+        return found[class_name]()
+    except TypeError as error:
+        raise LincBenchError(
+            f"{argument} cannot be made without arguments ({error}). Give each field a default."
+        ) from error
+
+
+@cache
+def load_file(path: Path) -> ModuleType:
+    """Imports it under a name that worker processes use too, so that its detectors can be sent to them."""
+    if not path.is_file():
+        raise LincBenchError(f"There is no file {path}. A detector of your own is given as path/to/file.py:Class.")
+    name = f"{MODULE_PREFIX}{path.stem}_{file_digest(path)[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise LincBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
+    return module
+
+
+def loaded_files() -> tuple[Path, ...]:
+    return tuple(Path(str(module.__file__)) for name, module in sys.modules.items() if name.startswith(MODULE_PREFIX))
+
+
+def file_behind(detector: Detector) -> str | None:
+    """The digest of a detector's own file; None for those of the suite."""
+    module = type(detector).__module__
+    return module.rpartition("_")[2] if module.startswith(MODULE_PREFIX) else None

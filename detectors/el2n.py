@@ -1,0 +1,42 @@
+"""EL2N, the error's L2 norm (Paul et al., NeurIPS 2021, arXiv 2107.07075).
+
+‖p − e_ỹ‖₂ at one early epoch in evaluation mode, averaged over training runs (the authors advise ten); high is noisy.
+H-CAT: squared, last epoch, one run.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmark.record import RunRecord
+from benchmark.recorders import EVAL_LOGITS, Signal
+from detectors.base import Detector
+
+
+@dataclass(frozen=True)
+class EL2N(Detector):
+    name: ClassVar[str] = "EL2N"
+    summary: ClassVar[str] = "distance of the prediction from the given label at an early epoch"
+
+    epoch: int | None = 10  # the last if there are fewer, or if none is named
+    squared: bool = False
+    average_runs: bool = True
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (EVAL_LOGITS,)
+
+    def epochs_used(self, epochs: int) -> int:
+        return min(self.epoch or epochs, epochs)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        until_then = record.first_epochs(self.epochs_used(record.epochs))
+        return until_then.map_samples(self._score, EVAL_LOGITS)
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        error_BK = softmax(logits_EBK[-1].astype(np.float64), axis=1)
+        error_BK[np.arange(len(labels_B)), labels_B] -= 1.0
+        squares_B = np.square(error_BK).sum(axis=1)
+        return squares_B if self.squared else np.sqrt(squares_B)

@@ -1,0 +1,35 @@
+"""GraNd, the gradient norm (Paul et al., NeurIPS 2021, arXiv 2107.07075).
+
+The norm over all trained parameters of a sample's own loss gradient at one early epoch, averaged over training runs;
+high is noisy. At initialisation it does not replicate (arXiv 2303.14753), so that is no default. H-CAT: last epoch, one
+run.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from benchmark.gradient_recorders import GradientNorms
+from benchmark.record import RunRecord
+from benchmark.recorders import Signal
+from detectors.base import Detector
+
+
+@dataclass(frozen=True)
+class GraNd(Detector):
+    name: ClassVar[str] = "GraNd"
+    summary: ClassVar[str] = "norm of the sample's loss gradient at an early epoch"
+
+    epoch: int | None = 10  # the last if there are fewer, or if none is named
+    average_runs: bool = True
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (GradientNorms(self.epoch),)
+
+    def epochs_used(self, epochs: int) -> int:
+        return min(self.epoch or epochs, epochs)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return np.array(record[GradientNorms(self.epoch)], dtype=np.float64)

@@ -1,0 +1,46 @@
+"""Post-hoc trust: LiNC's trust recursion run on the logits of *standard* training; score 1 − α after the warm-up.
+
+α ← α − η((−log p_ỹ − H(p))/B + λα), as in detectors/linc.py, without feeding α back into training: the difference to
+LiNC is what that feedback adds. The batch size B scales the steps but not the ranking, unless trust leaves [0, 1].
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_softmax
+
+from benchmark.record import RunRecord
+from benchmark.recorders import TRAIN_LOGITS, Signal
+from detectors.base import Detector
+from detectors.linc import LiNCRecipe
+from detectors.logits import given_class
+
+
+@dataclass(frozen=True)
+class PostHocTrust(Detector):
+    name: ClassVar[str] = "post-hoc trust"
+    summary: ClassVar[str] = "LiNC's trust, computed from standard training's logits afterwards"
+
+    like: LiNCRecipe = field(default=LiNCRecipe())
+    batch_size: int = 128
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (TRAIN_LOGITS,)
+
+    def epochs_used(self, epochs: int) -> int:
+        return min(self.like.warm_up, epochs)
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return record.first_epochs(self.epochs_used(record.epochs)).map_samples(self._score, TRAIN_LOGITS)
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        log_p_EBK = log_softmax(logits_EBK.astype(np.float64), axis=2)
+        gradient_EB = -given_class(log_p_EBK, labels_B) + (np.exp(log_p_EBK) * log_p_EBK).sum(axis=2)
+        scale = 1 / self.batch_size if self.like.trust_gradient == "mean" else 1.0
+        trust_B = np.ones(len(labels_B))
+        for gradient_B in gradient_EB:
+            step_B = gradient_B * scale + self.like.trust_decay * trust_B
+            trust_B = np.clip(trust_B - self.like.trust_rate * step_B, 0.0, 1.0)
+        return 1.0 - trust_B  # low trust is noisy

@@ -1,0 +1,106 @@
+"""VoG and GraNd against brute force: the whole model, sample by sample, plain autograd."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from benchmark.backbones import Backbone, SplitModel, untrained_backbone
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.gradient_recorders import GradientNorms, InputGradientSpread
+from benchmark.recorders import EMBEDDING, RunContext, RunShape, Signal
+from benchmark.training import CrossEntropy, TrainingSettings, train
+
+MODELS = [("tf_efficientnet_lite0", 32), ("vit_tiny_patch16_224", 32), ("vit_small_patch14_dinov2", 28)]
+N, EPOCHS, CLASSES = 12, 5, 3
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: model[0])
+def split(request: pytest.FixtureRequest) -> SplitModel:
+    torch.manual_seed(0)
+    return untrained_backbone(Backbone(*request.param), CLASSES)
+
+
+States = list[dict[str, torch.Tensor]]
+
+
+def recorded(split: SplitModel, signal: Signal, folder: Path) -> tuple[np.ndarray, States, torch.Tensor, torch.Tensor]:
+    """The signal of a short training, the whole model's weights after each epoch, images and labels."""
+    size = 28 if "blocks.11.ls1.gamma" in split.trained() else 32
+    generator = torch.Generator().manual_seed(1)
+    images = torch.rand(N, 3, size, size, generator=generator)
+    labels = torch.randint(0, CLASSES, (N,), generator=generator)
+    with torch.no_grad():
+        everyone = LabelledFeatures(split.prefix(images).numpy(), labels)
+    data = TrainingData(everyone, everyone, everyone, CLASSES)
+    context = RunContext(RunShape(EPOCHS, N, CLASSES), folder, split, data, lambda start, stop: images[start:stop])
+    recorder = signal.recorder(context)
+    assert recorder is not None
+    states: States = []
+
+    def keep(epoch: int) -> None:
+        states.append({name: tensor.clone() for name, tensor in split.model.state_dict().items()})
+
+    settings = TrainingSettings(epochs=EPOCHS, batch_size=4, learning_rate=1e-3)
+    train(split, data, CrossEntropy(labels), [recorder], settings, keep)
+    return np.load(folder / f"{signal.key}.npy"), states, images, labels
+
+
+@pytest.mark.parametrize("epoch", [3, None])
+def test_gradient_norms_are_those_of_the_whole_model(split: SplitModel, tmp_path: Path, epoch: int | None) -> None:
+    norms, states, images, labels = recorded(split, GradientNorms(epoch), tmp_path)
+    split.model.load_state_dict(states[(epoch or EPOCHS) - 1])
+    for i in range(N):
+        split.model.zero_grad()
+        F.cross_entropy(split.model(images[i : i + 1]), labels[i : i + 1]).backward()
+        brute = torch.stack([parameter.grad.square().sum() for parameter in split.trained().values()]).sum().sqrt()
+        assert norms[i] == pytest.approx(brute.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("signal", "epochs"),
+    [
+        (InputGradientSpread(), (1, 2, 3)),
+        (InputGradientSpread(stage="late", checkpoints=2), (4, 5)),
+        (InputGradientSpread(at_epochs=(1, 3, 5), output="probability"), (1, 3, 5)),
+    ],
+)
+def test_input_gradient_spread_is_that_of_the_whole_model(
+    split: SplitModel, tmp_path: Path, signal: InputGradientSpread, epochs: tuple[int, ...]
+) -> None:
+    spread, states, images, labels = recorded(split, signal, tmp_path)
+    for i in range(N):
+        maps = []
+        for epoch in epochs:
+            split.model.load_state_dict(states[epoch - 1])
+            pixel = images[i : i + 1].clone().requires_grad_()
+            outputs = split.model(pixel)
+            outputs = outputs.softmax(1) if signal.output == "probability" else outputs
+            outputs[0, labels[i]].backward()
+            maps.append(pixel.grad[0].mean(0).double().numpy())
+        brute = np.std(maps, axis=0).mean()
+        assert spread[i] == pytest.approx(brute, rel=1e-4)
+
+
+def test_checkpoints_of_each_stage() -> None:
+    assert InputGradientSpread("early", 3).epochs_of(30) == (1, 2, 3)
+    assert InputGradientSpread("late", 3).epochs_of(30) == (28, 29, 30)
+    assert InputGradientSpread("all", 3).epochs_of(30) == (1, 16, 30)
+    assert InputGradientSpread("early", 3).epochs_of(2) == (1, 2)
+    assert InputGradientSpread(at_epochs=(1, 3, 5)).epochs_of(4) == (1, 3)
+
+
+def test_embedding_is_what_the_classifier_sees_before_training(split: SplitModel, tmp_path: Path) -> None:
+    seen: list[torch.Tensor] = []
+    classifier = split.model.get_classifier()
+    hook = classifier.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].detach().clone()))
+    untouched = {name: tensor.clone() for name, tensor in split.model.state_dict().items()}
+    embedding, _, images, _ = recorded(split, EMBEDDING, tmp_path)
+    split.model.load_state_dict(untouched)
+    seen.clear()
+    with torch.no_grad():
+        split.model(images)
+    hook.remove()
+    np.testing.assert_allclose(embedding, seen[0], rtol=1e-4, atol=1e-5)
