@@ -11,8 +11,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmark.backbones import SUGGESTED
-from benchmark.datasets import known_datasets
+from benchmark.backbones import SUGGESTED, load_backbone
+from benchmark.datasets import known_datasets, missing_file
 from benchmark.errors import LincBenchError
 from benchmark.estimate import estimate
 from benchmark.evaluation import evaluate
@@ -77,9 +77,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
     run.add_argument("--epochs", type=int)
     run.add_argument("--batch-size", type=int)
-    run.add_argument("--data-root", type=Path, metavar="DIR", help="where MedMNIST files are, or are downloaded to")
+    run.add_argument(
+        "--data-root",
+        type=Path,
+        metavar="DIR",
+        help="where MedMNIST files are, or are downloaded to; default: MedMNIST's own, ~/.medmnist",
+    )
     run.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
     run.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+    run.add_argument("--name", help="what the rows of a changed study go by; default: STUDY-modified")
     run.add_argument("--force", action="store_true", help="train again what is there already")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
 
@@ -120,20 +126,22 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
     plan = plan_study(study, sources, options.force)
-    workers = _at_least_one("--workers", options.workers) or default_workers(
+    workers = _within("--workers", options.workers, 1, 4096) or default_workers(
         study.training.threads, study.training.device, len(plan.units)
     )
     if options.dry_run:
         _show_plan(plan, workers, console)
         return 0
     results.prepare()
+    for note in plan.notes():
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
     with make_executor(min(workers, max(1, len(plan.to_train))), loaded_files()) as executor:
         outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)
     console.print(f"{trained} of {len(plan.units)} runs trained, the others were there already.", highlight=False)
     if any(outcome.error is None for outcome in outcomes):
-        make_report(results, study.tag, console)
+        make_report(results, study.name, console, {unit.run.run_id for unit in plan.units})
     return _tell_failures(outcomes, console)
 
 
@@ -142,27 +150,28 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
     device = _device(options.device)
     training = replace(
         study.training,
-        epochs=_at_least_one("--epochs", options.epochs) or study.training.epochs,
-        batch_size=_at_least_one("--batch-size", options.batch_size) or study.training.batch_size,
+        epochs=_within("--epochs", options.epochs, 1, 100_000) or study.training.epochs,
+        batch_size=_within("--batch-size", options.batch_size, 1, 10**6) or study.training.batch_size,
     )
     changed = replace(
         study,
         datasets=tuple(dict.fromkeys(options.dataset or study.datasets)),
         rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
-        training_seeds=tuple(dict.fromkeys(options.seed if options.seed is not None else study.training_seeds)),
-        noise_seeds=tuple(dict.fromkeys(options.noise_seed if options.noise_seed is not None else study.noise_seeds)),
+        training_seeds=_seeds("--seed", options.seed) or study.training_seeds,
+        noise_seeds=_seeds("--noise-seed", options.noise_seed) or study.noise_seeds,
         line_ups=_chosen_line_ups(options.detector) if options.detector else study.line_ups,
         noise=noise_named(options.noise).name if options.noise else study.noise,
         backbone=replace(
             study.backbone,
             name=options.backbone or study.backbone.name,
-            image_size=_at_least_one("--image-size", options.image_size) or study.backbone.image_size,
+            image_size=_within("--image-size", options.image_size, 8, 2048) or study.backbone.image_size,
             feature_dtype=options.feature_dtype or study.backbone.feature_dtype,
         ),
         training=training,
     )
     is_modified = changed != study or options.weights is not None
-    return replace(changed, training=replace(training, device=device), is_modified=is_modified)
+    name = options.name or (f"{study.name}-modified" if is_modified else study.name)
+    return replace(changed, name=name, training=replace(training, device=device), is_modified=is_modified)
 
 
 def _chosen_line_ups(names: list[str]) -> tuple[LineUp, ...]:
@@ -176,10 +185,14 @@ def _chosen_line_ups(names: list[str]) -> tuple[LineUp, ...]:
     return tuple(LineUp(line_up, tuple(dict.fromkeys(detectors))) for line_up, detectors in chosen.items() if detectors)
 
 
-def _at_least_one(option: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise LincBenchError(f"{option} is {value}; it must be 1 or more.")
+def _within(option: str, value: int | None, least: int, most: int) -> int | None:
+    if value is not None and not least <= value <= most:
+        raise LincBenchError(f"{option} is {value}; it must be from {least} to {most:,}.")
     return value
+
+
+def _seeds(option: str, values: list[int] | None) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(_within(option, value, 0, 2**31) or 0 for value in values or ()))
 
 
 def available_devices() -> dict[str, bool]:
@@ -196,18 +209,25 @@ def _device(wanted: str | None) -> str:
 
 
 def _show_plan(plan: Plan, workers: int, console: Console) -> None:
-    table = Table(title=f"plan of {plan.study.tag}", title_justify="left", title_style="bold")
+    table = Table(title=f"plan of {plan.study.name}", title_justify="left", title_style="bold")
     for column in ("run", "training", "scoring"):
         table.add_column(column, overflow="fold")
     to_train = set(plan.to_train)
     for unit in plan.units:
         table.add_row(unit.run.run_id, _training_state(unit, unit in to_train), _scoring_state(unit, unit in to_train))
     console.print(table)
+    plan.sources.results.check()
     stores = plan.stores_to_compute()
+    if stores and plan.sources.weights_file is not None:
+        load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
+    for argument in plan.study.datasets:
+        missing = missing_file(argument, plan.sources.data_root)
+        if missing is not None:
+            console.print(f"To be downloaded: {missing}", highlight=False, soft_wrap=True)
     expected = estimate(plan, workers)
     console.print(
-        f"{len(to_train)} of {len(plan.units)} runs to train with {workers} at a time, {len(stores)} feature stores to "
-        f"compute; about {duration(expected.seconds)} and {expected.bytes_on_disk / 1e6:,.0f} MB of disk "
+        f"{len(to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
+        f"{len(stores)}; about {duration(expected.seconds)} and {expected.bytes_on_disk / 1e6:,.1f} MB of disk "
         "(from timing one batch here).", highlight=False, soft_wrap=True,
     )  # fmt: skip
 

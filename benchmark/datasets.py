@@ -63,6 +63,15 @@ def known_datasets() -> dict[str, str]:
     return {"digits": "handwritten digits from scikit-learn: 10 classes, 8 × 8 pixels, no download"} | medmnist
 
 
+def missing_file(name: str, data_root: Path | None = None) -> str | None:
+    """What would have to be downloaded for this data set, if anything."""
+    flag, size = _medmnist_name(name)
+    if flag is None:
+        return None
+    path = _medmnist_root(data_root) / f"{_canonical(flag, size)}.npz"
+    return None if path.exists() else f"{path.name} into {path.parent}"
+
+
 def describe_dataset(name: str, data_root: Path | None = None) -> DatasetInfo:
     """The facts about a data set; for an official MedMNIST file that is not here yet, as its package states them."""
     flag, size = _medmnist_name(name)
@@ -86,8 +95,10 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
         return _from_files(path.stem, image_files.from_csv(_existing(path)))
     if path.is_dir():
         return _from_files(path.name, image_files.from_folder(path))
+    if path.exists():
+        raise LincBenchError(f"{path} is neither an .npz file, nor a .csv file, nor a folder of images.")
     if len(path.parts) > 1:
-        raise LincBenchError(f"There is no data set at {path}: expected an .npz, a .csv or a folder of images.")
+        raise LincBenchError(f"{path} does not exist. Expected an .npz file, a .csv file or a folder of images.")
     raise unknown_name("data set", name, [*known_datasets(), "path/to/file.npz", "path/to/file.csv", "path/to/folder"])
 
 
@@ -129,6 +140,12 @@ def _medmnist_name(name: str) -> tuple[str | None, int]:
     return flag, int(size or 28)
 
 
+def _medmnist_root(data_root: Path | None) -> Path:
+    from medmnist.info import DEFAULT_ROOT
+
+    return data_root or Path(DEFAULT_ROOT)
+
+
 def _canonical(flag: str, size: int) -> str:
     """The name of MedMNIST's own file, less its ending."""
     return flag if size == 28 else f"{flag}_{size}"
@@ -140,11 +157,10 @@ def _md5_key(size: int) -> str:
 
 def _medmnist(flag: str, size: int, data_root: Path | None) -> Dataset:
     import medmnist
-    from medmnist.info import DEFAULT_ROOT
 
     info = _medmnist_info()[flag]
     file_name = f"{_canonical(flag, size)}.npz"
-    root = data_root or Path(DEFAULT_ROOT)
+    root = _medmnist_root(data_root)
     root.mkdir(parents=True, exist_ok=True)
     if not (root / file_name).exists():
         with locked(root, f".{file_name}"):  # a second command waits for the download instead of starting another

@@ -27,7 +27,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     rows: dict[str, list[Json]] = {table: [] for table in TABLES}
     trained = [unit for unit in plan.units if outcome_of[unit.run.run_id].error is None]
     for unit in plan.units:
-        outcome, about = outcome_of[unit.run.run_id], {"study": plan.study.tag, **_describe(unit)}
+        outcome, about = outcome_of[unit.run.run_id], {"study": plan.study.name, **_describe(unit)}
         if outcome.error is not None:
             failed = {detector.label: outcome.error for detector in unit.detectors}
             rows["metrics"] += _metrics_rows(plan, unit, about, failed)
@@ -48,7 +48,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
                 if weight
             ]
     for table, new in rows.items():
-        merge_rows(plan.sources.results, table, new, None if plan.study.is_modified else plan.study.tag)
+        merge_rows(plan.sources.results, table, new, None if plan.study.is_modified else plan.study.name)
 
 
 def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
@@ -70,6 +70,7 @@ def _describe(unit: Unit) -> dict[str, Json]:
         "backbone": run.backbone.name,
         "image_size": run.backbone.image_size,
         "epochs": run.training.epochs,
+        "batch_size": run.training.batch_size,
         "recipe": run.recipe.name,
         "setting": run.setting_id,
         "true_rate": None,

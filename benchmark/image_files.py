@@ -87,8 +87,14 @@ def from_csv(path: Path) -> LabelledFiles:
             rows = list(csv.DictReader(file))
     except (UnicodeDecodeError, csv.Error) as error:
         raise LincBenchError(f"{path} is not a CSV file in UTF-8 ({error}). Export it again.") from error
-    if not rows or not {"path", "label"} <= set(rows[0]):
-        raise LincBenchError(f"{path} needs a header with the columns path and label, and at least one row.")
+    if not rows:
+        raise LincBenchError(
+            f"{path} has no rows; expected a header with the columns path and label, and a row per image."
+        )
+    if not {"path", "label"} <= set(rows[0]):
+        found = ", ".join(str(column) for column in rows[0])
+        hint = " Separate columns by commas." if ";" in found or "\t" in found else ""
+        raise LincBenchError(f"{path} has the columns {found}; expected path and label, optionally split.{hint}")
     names, labels, splits = [], [], []
     for line, row in enumerate(rows, start=2):
         name, label, split = row["path"] or "", row["label"] or "", row.get("split")

@@ -53,8 +53,13 @@ class ResultsFolder:
     def figures(self, study: str) -> Path:
         return (DEFAULT_FIGURES if self.root == DEFAULT_RESULTS else self.root / "figures") / study
 
+    def check(self) -> None:
+        if self.root.exists() and not self.root.is_dir():
+            raise LincBenchError(f"The results folder {self.root} is a file. Choose a folder with --results DIR.")
+
     def prepare(self) -> None:
         """Fails early, with a sentence, where nothing could be written later."""
+        self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             probe = self.root / ".writable"

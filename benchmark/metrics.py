@@ -15,9 +15,9 @@ def detection_metrics(is_mislabelled: np.ndarray, scores: np.ndarray) -> dict[st
 def why_undefined(is_mislabelled: np.ndarray) -> str | None:
     """Why detection cannot be judged here, or None if it can."""
     if not is_mislabelled.any():
-        return "no label is wrong, so there is nothing to detect"
+        return "no label was made wrong, so there is nothing to detect"
     if is_mislabelled.all():
-        return "every label is wrong, so there is nothing to tell apart"
+        return "every label was made wrong, so there is nothing to tell apart"
     return None
 
 

@@ -76,7 +76,8 @@ class NoiseSettings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
-            raise LincBenchError(f"The noise rate is {self.rate:g}; it is a share of the labels, from 0 to 1.")
+            hint = f" Did you mean {self.rate / 100:g}?" if 1 < self.rate <= 100 else ""
+            raise LincBenchError(f"The noise rate is {self.rate:g}; it is a share of the labels, from 0 to 1.{hint}")
 
     def corrupt(self, clean_labels: np.ndarray, num_classes: int, split: str) -> np.ndarray:
         generator = numpy_generator(self.seed, "noise", split)

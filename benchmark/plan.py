@@ -109,6 +109,16 @@ class Plan:
     to_train: tuple[Unit, ...]
     sources: Sources
 
+    def notes(self) -> list[str]:
+        """What a reader of the results should know beforehand."""
+        epochs = self.study.training.epochs
+        wanting = {unit.run.recipe.name: unit.run.recipe.min_epochs for unit in self.units}
+        return [
+            f"the recipe '{name}' needs {least} epochs for all of its phases; {epochs} leave some out."
+            for name, least in wanting.items()
+            if epochs < least
+        ]
+
     def stores_to_compute(self) -> dict[Path, Unit]:
         return {unit.store: unit for unit in self.to_train if not unit.store.exists()}
 

@@ -7,6 +7,7 @@ matplotlib.use("Agg")
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from benchmark.storage import write_bytes
 from benchmark.tables import settings
@@ -31,8 +33,8 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     groups = settings(metrics)
     if not groups:
         return None
-    height = 0.6 + 0.28 * metrics["detector"].nunique()
-    figure, axes = plt.subplots(len(groups), 1, figsize=(5.2, (height + 0.5) * len(groups)), squeeze=False, sharex=True)
+    height = 0.9 + 0.26 * metrics["detector"].nunique()
+    figure, axes = plt.subplots(len(groups), 1, figsize=(6.5, height * len(groups)), squeeze=False, sharex=True)
     for (name, group), axis in zip(groups, axes[:, 0], strict=True):
         means = group.groupby("detector")["auroc"].mean().sort_values()
         for position, (detector, mean) in enumerate(means.items()):
@@ -40,10 +42,10 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
             axis.plot(seeds, [position] * len(seeds), "o", color=COLOURS[0], markersize=4, alpha=0.7, mew=0)
             axis.plot([mean, mean], [position - 0.3, position + 0.3], color="black", linewidth=1.5)
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
-        axis.set_yticks(range(len(means)), list(means.index))
+        axis.set_yticks(range(len(means)), [fill(str(label), 34) for label in means.index], fontsize=7)
         axis.set_title(f"{name}\n{_seeds(group)}", loc="left", fontsize=8)
         axis.grid(axis="x", linewidth=0.4)
-    axes[-1, 0].set_xlabel("AUROC for finding mislabelled samples (dot: one seed; bar: mean; dotted: chance)")
+    axes[-1, 0].set_xlabel("AUROC (dot: one run; bar: mean; dotted line: chance)")
     sns.despine(figure)
     figure.tight_layout()
     return figure
@@ -91,9 +93,10 @@ def accuracy_curves(curves: pd.DataFrame) -> Figure | None:
             for _, seed in part.groupby("run"):
                 axis.plot(seed["epoch"], seed["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
             mean = part.groupby("epoch")["test_accuracy"].mean()
-            axis.plot(mean.index, mean, line, color=colour, linewidth=1.8, label=f"{recipe}, mean of seeds")
+            axis.plot(mean.index, mean, line, color=colour, linewidth=1.8, label=f"{recipe}, mean")
         axis.set_title(f"{name}\n{_seeds(group)}", loc="left", fontsize=8)
         axis.set_xlabel("epoch")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_ylabel("test accuracy")
         axis.grid(axis="y", linewidth=0.4)
         axis.legend(frameon=False, fontsize=7)
@@ -123,8 +126,12 @@ def save(figure: Figure, folder: Path, name: str) -> None:
 
 def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> list[str]:
     """Draws every figure there is data for; `tables` gives the rows of a committed file by its name."""
+    metrics = tables("metrics")
+    line_ups = dict.fromkeys(metrics["line_up"]) if not metrics.empty else {}
     drawn = {
-        "auc_by_detector": auc_by_detector(tables("metrics")) if not tables("metrics").empty else None,
+        f"auc_by_detector_{line_up}": auc_by_detector(metrics[metrics["line_up"] == line_up]) for line_up in line_ups
+    }
+    drawn |= {
         "trust_histograms": trust_histograms(tables("trust_histograms"), tables("mixtures")),
         "accuracy_curves": accuracy_curves(tables("curves")),
     }

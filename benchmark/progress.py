@@ -106,10 +106,9 @@ class _Lines:
 
 
 def duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+    minute, hour, day = 60, 3600, 86400
+    if seconds < 1.5 * minute:
+        return f"{seconds:.0f} s"
+    if seconds < 1.5 * hour:
+        return f"{seconds / minute:.0f} min"
+    return f"{seconds / hour:.1f} h" if seconds < 3 * day else f"{seconds / day:.0f} days"

@@ -1,6 +1,6 @@
 """Makes tables and figures from the committed files alone; works in a clone without a single record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pandas as pd
@@ -12,13 +12,15 @@ from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.plots import draw_all
 from benchmark.storage import write_text
 from benchmark.studies import STUDIES
-from benchmark.tables import SPREAD_NOTE, accuracy_table, as_markdown, auc_table, for_terminal, settings, troubles
+from benchmark.tables import accuracy_table, as_markdown, auc_table, for_terminal, settings, spread_note, troubles
 
 README = Path("README.md")
 
 
-def make_report(results: ResultsFolder, study: str | None, console: Console) -> None:
-    """For one study, or for each that has rows."""
+def make_report(
+    results: ResultsFolder, study: str | None, console: Console, runs: Collection[str] | None = None
+) -> None:
+    """For one study, or for each that has rows; of a study's runs all, or only those that are named."""
     there = read_table(results.table_data("accuracy"))
     studies = sorted(there["study"].unique()) if not there.empty else []
     if study is not None and study not in studies and study not in {known.name for known in STUDIES}:
@@ -30,13 +32,15 @@ def make_report(results: ResultsFolder, study: str | None, console: Console) -> 
             f"Make them with: linc-bench run {study or 'demo'}"
         )
     for name in studies if study is None else [study]:
-        _report_study(results, name, console)
+        _report_study(results, name, console, runs)
 
 
-def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
+def _report_study(results: ResultsFolder, study: str, console: Console, runs: Collection[str] | None) -> None:
     def rows(table: str) -> pd.DataFrame:
         everything = read_table(results.table_data(table))
-        return everything[everything["study"] == study] if not everything.empty else everything
+        if everything.empty:
+            return everything
+        return everything[(everything["study"] == study) & (everything["run"].isin(runs) if runs else True)]
 
     tables = {
         "auc": [
@@ -46,14 +50,17 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
         ],
         "accuracy": _tables(rows("accuracy"), "Test accuracy", accuracy_table),
     }
+    notes = {
+        "auc": [spread_note(rows("metrics")), *troubles(rows("metrics"))] if tables["auc"] else [],
+        "accuracy": [spread_note(rows("accuracy"))] if tables["accuracy"] else [],
+    }
     for name, titled in tables.items():
         for title, table in titled:
             console.print(for_terminal(title, table))
-        notes = [SPREAD_NOTE, *(troubles(rows("metrics")) if name == "auc" and titled else [])]
         if titled:
-            console.print("\n".join(notes), highlight=False, markup=False, soft_wrap=True)
+            console.print("\n".join(notes[name]), highlight=False, markup=False, soft_wrap=True)
             text = "\n".join(as_markdown(title, table) for title, table in titled)
-            write_text(results.tables(study) / f"{name}.md", text + "\n" + "\n\n".join(notes) + "\n")
+            write_text(results.tables(study) / f"{name}.md", text + "\n" + "\n\n".join(notes[name]) + "\n")
     figures = draw_all(rows, results.figures(study))
     console.print(
         f"Tables: {results.tables(study)}. Figures: {results.figures(study)} ({', '.join(figures)}).",
@@ -61,12 +68,14 @@ def _report_study(results: ResultsFolder, study: str, console: Console) -> None:
         soft_wrap=True,
     )
     if results.root == DEFAULT_RESULTS:
-        without_times = [
-            (title, table.drop(columns="scoring seconds", errors="ignore"))
-            for titled in tables.values()
-            for title, table in titled
-        ]  # which differ from run to run
-        _fill_readme(study, "\n".join(as_markdown(title, table) for title, table in without_times))
+        blocks = []
+        for name, titled in tables.items():
+            # Times differ from run to run, and would change a committed file each time.
+            blocks += [
+                as_markdown(title, table.drop(columns="scoring seconds", errors="ignore")) for title, table in titled
+            ]
+            blocks += [f"{note}\n" for note in notes[name]]
+        _fill_readme(study, "\n".join(blocks))
 
 
 def _by_line_up(metrics: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -90,6 +99,6 @@ def _fill_readme(study: str, text: str) -> None:
     readme = README.read_text()
     if begin in readme and end in readme:
         before, after = readme.split(begin)[0], readme.split(end)[1]
-        filled = f"{before}{begin}\n{text}\n{SPREAD_NOTE}\n{end}{after}"
+        filled = f"{before}{begin}\n{text}{end}{after}"
         if filled != readme:
             write_text(README, filled)

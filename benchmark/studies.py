@@ -40,11 +40,6 @@ class Study:
         """All of them, each once."""
         return tuple(dict.fromkeys(detector for line_up in self.line_ups for detector in line_up.detectors))
 
-    @property
-    def tag(self) -> str:
-        """What its rows go by; those of a modified study do not mix with the study's own."""
-        return f"{self.name}-modified" if self.is_modified else self.name
-
 
 PAPER_BACKBONE = Backbone("vit_small_patch8_224.dino", image_size=224)
 PAPER_RATES = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -4,21 +4,33 @@ import pandas as pd
 from rich.table import Table
 
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
-SPREAD_NOTE = (
-    "± is the standard deviation over runs (training and noise seeds); without it, scores were averaged over the runs."
-)
 
 
 def setting_name(row: pd.Series) -> str:
     return (
         f"{row['dataset']}, {row['rate']:.0%} {row['noise']} noise, {row['backbone']} at {row['image_size']} px, "
-        f"{row['epochs']} epochs"
+        f"{row['epochs']} epochs, batch {row['batch_size']}"
     )
 
 
 def settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of each setting under its name, in a fixed order."""
-    return [(setting_name(group.iloc[0]), group) for _, group in rows.groupby(SETTING, sort=True)]
+    """The rows of each setting under its name, in a fixed order; names that would be the same get a suffix."""
+    groups = [(setting_name(group.iloc[0]), group) for _, group in rows.groupby(SETTING, sort=True)]
+    names = [name for name, _ in groups]
+    return [
+        (name if names.count(name) == 1 else f"{name}, setting {group['setting'].iloc[0]}", group)
+        for name, group in groups
+    ]
+
+
+def spread_note(rows: pd.DataFrame) -> str:
+    """What ± stands for in tables of these rows."""
+    counts = {what: rows[column].nunique() for what, column in (("training", "training_seed"), ("noise", "noise_seed"))}
+    if max(counts.values()) == 1:
+        return "One run each: no spread is known."
+    seeds = " and ".join(f"{count} {what} {'seed' if count == 1 else 'seeds'}" for what, count in counts.items())
+    averaged = "; where ± is missing, scores were averaged over the runs first" if "runs_averaged" in rows else ""
+    return f"± is the standard deviation over {seeds}{averaged}."
 
 
 def mean_and_spread(values: pd.Series, digits: int = 4) -> str:

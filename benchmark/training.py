@@ -95,6 +95,11 @@ class Recipe:
     summary: ClassVar[str] = ""
     leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, recorded whoever needs them
 
+    @property
+    def min_epochs(self) -> int:
+        """With fewer, it does not do all it is meant to."""
+        return 1
+
     def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
         raise NotImplementedError
 

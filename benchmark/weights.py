@@ -31,7 +31,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # safetensors and torch each raise several kinds for a damaged file
         raise LincBenchError(
-            f"{path} cannot be read as weights ({(str(error) or type(error).__name__).splitlines()[0]}). "
+            f"{path} cannot be read as weights ({type(error).__name__}). "
             "Expected a .safetensors file, or a .pth that holds tensors only (it is never unpickled as code)."
         ) from error
     for wrapper in ("state_dict", "model"):

@@ -86,6 +86,10 @@ class LiNCRecipe(Recipe):
     trust_gradient: Literal["mean", "sample"] = "mean"
     soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
 
+    @property
+    def min_epochs(self) -> int:
+        return self.warm_up + self.soft_epochs + 1
+
     def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
         return LiNCObjective(self, data.train.labels, settings)
 
@@ -118,7 +122,7 @@ class LiNCObjective(Objective):
         gradient = trust_gradient(log_p, labels).masked_fill(is_noisy, 0.0) * self.gradient_scale
         trust = self.trust[indices]
         moved = trust - self.recipe.trust_rate * (gradient + self.recipe.trust_decay * trust)
-        self.trust[indices] = moved.clamp(0.0, 1.0)
+        self.trust[indices] = moved.clamp(0.0, 1.0).to(self.trust)
 
     def end_epoch(self, epoch: int, predict: Predict) -> None:
         self.trust_history_EN[epoch - 1] = self.trust.cpu().numpy()

@@ -16,6 +16,7 @@ from benchmark.cli import main
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
+QUICK_DETECTORS = ("LiNC", "AUM", "DataMaps", "mean loss", "random")
 REAL_DATA = "LINC_BENCH_REAL_DATA"
 
 
@@ -56,7 +57,9 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     path = tmp_path_factory.mktemp("data") / "few_digits.npz"
     images = (digits.images * 15.9).astype(np.uint8)
     np.savez_compressed(path, **medmnist_arrays(digits.target[:560], images[:560], 400, 60))
-    return ("run", "--dataset", str(path), "--image-size", "32", "--batch-size", "32", "--epochs", "12", "--seed", "0")
+    network = ("--image-size", "32", "--batch-size", "32", "--epochs", "12", "--seed", "0")
+    detectors = tuple(word for name in QUICK_DETECTORS for word in ("--detector", name))
+    return ("run", "--dataset", str(path), *network, *detectors)
 
 
 @pytest.fixture(scope="session")
