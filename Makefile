@@ -3,12 +3,15 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint
+.PHONY: demo test bench lint
 demo: $(VENV)/.installed
 	$(BIN)/linc-bench run demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests/speed -s --benchmark-columns=min,rounds --benchmark-sort=name --override-ini="addopts=-q"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -32,7 +32,8 @@ def estimate(plan: Plan, workers: int) -> Estimate:
             size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize
         evaluated = sum(unit.info.sizes[1:]) + unit.info.sizes[0]
         per_epoch = shape.samples * cost.step_seconds + evaluated * cost.forward_seconds
-        seconds += training.epochs * per_epoch / workers
+        streams = sum(signal.prefix_passes(shape) for signal in unit.signals) * shape.samples * cost.prefix_seconds
+        seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + streams) / workers
         size += sum(signal.bytes_needed(shape) for signal in unit.signals)
     return Estimate(seconds, size)
 

@@ -116,6 +116,9 @@ class InputGradientSpread(Signal):
     at_epochs: tuple[int, ...] = ()  # these instead of a stage
     output: Literal["logit", "probability"] = "logit"
 
+    def prefix_passes(self, shape: RunShape) -> int:
+        return 1 + 2 * len(self.epochs_of(shape.epochs))  # a backward pass takes about two forward ones
+
     def epochs_of(self, epochs: int) -> tuple[int, ...]:
         """The first, the last or evenly spread epochs of a run."""
         if self.at_epochs:

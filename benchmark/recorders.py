@@ -64,6 +64,10 @@ class Signal:
     def bytes_needed(self, shape: RunShape) -> int:
         return 8 * shape.samples * (shape.epochs if self.per_epoch else 1)
 
+    def prefix_passes(self, shape: RunShape) -> int:
+        """How often each image goes through the frozen prefix for it, forward or backward; for estimates of time."""
+        return 0
+
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         """What this signal may look like for samples of which some are suspicious (1) and others are not (0)."""
         raise NotImplementedError(f"{type(self).__name__} gives no example of itself, so that nothing can be checked")

@@ -95,6 +95,10 @@ class Recipe:
     summary: ClassVar[str] = ""
     leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, recorded whoever needs them
 
+    def passes(self, epochs: int) -> float:
+        """How often it trains on the whole training set in a run of so many epochs; for estimates of time."""
+        return epochs
+
     @property
     def min_epochs(self) -> int:
         """With fewer, it does not do all it is meant to."""

@@ -43,6 +43,9 @@ class CrossValidation(Recipe):
     folds: int = 5
     epochs: int = 10  # fewer than a full run: held-out predictions are best before labels are memorised
 
+    def passes(self, epochs: int) -> float:
+        return (self.folds - 1) * min(self.epochs, epochs)
+
     def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
         settings = replace(job.settings, epochs=min(self.epochs, job.settings.epochs))
         everyone = np.arange(len(job.data.train.labels))

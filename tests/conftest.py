@@ -1,6 +1,7 @@
 """Shared by all tests: small data in the real formats, and the command line as a function."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,12 @@ def quick_run(quick: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) 
     results = tmp_path_factory.mktemp("quick") / "results"
     assert main([*quick, "--workers", "1", "--results", str(results)]) == 0
     return results
+
+
+@pytest.fixture
+def copied(quick_run: Path, tmp_path: Path) -> Path:
+    """A results folder of one's own with everything done."""
+    return Path(shutil.copytree(quick_run, tmp_path / "results"))
 
 
 @pytest.fixture

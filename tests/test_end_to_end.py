@@ -26,12 +26,6 @@ from detectors import DETECTORS, Detector
 from tests.conftest import QUICK_DETECTORS, medmnist_arrays, score_bytes
 
 
-@pytest.fixture
-def copied(quick_run: Path, tmp_path: Path) -> Path:
-    """A results folder of one's own with everything done."""
-    return Path(shutil.copytree(quick_run, tmp_path / "results"))
-
-
 def training_times(results: Path) -> dict[str, int]:
     return {path.parent.name: path.stat().st_mtime_ns for path in (results / "runs").glob("*/record.json")}
 
@@ -111,7 +105,7 @@ def test_a_signal_more_keeps_what_was_recorded(
 def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "demo", "--dry-run", "--results", str(tmp_path / "none")]) == 0
     said = capsys.readouterr().out
-    assert "6 of 6 runs to train" in said
+    assert "9 of 9 runs to train" in said
     assert "MB of disk" in said
     assert not (tmp_path / "none").exists()
 
@@ -334,6 +328,7 @@ def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: 
 def test_a_data_set_given_by_path_uses_the_inclusive_noise_asked_for(odd_or_even: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     options = ["--noise", "symmetric-inclusive", "--rate", "0.4", "--workers", "1", "--seed", "0", "--epochs", "1"]
+    options += ["--detector", "LiNC"]
     assert main(["run", "--dataset", str(odd_or_even), "--image-size", "32", *options, "--results", str(results)]) == 0
     metrics = pd.read_csv(results / "metrics.csv")
     assert set(metrics["dataset"]) == {"odd_or_even"}

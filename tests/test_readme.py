@@ -1,0 +1,90 @@
+"""What the README says is run, word for word."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.cli import main
+from benchmark.own_detectors import load_file
+from detectors.testing import check_detector
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+OWN_LOGITS, OWN_DETECTOR = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_scoring_logits_of_ones_own() -> None:
+    names: dict[str, object] = {}
+    exec(OWN_LOGITS, names)
+    assert np.shape(names["scores"]) == (200,)
+
+
+@pytest.fixture
+def own_file(tmp_path: Path) -> Path:
+    """The README's detector, saved as it says."""
+    assert len(OWN_DETECTOR.splitlines()) < 30
+    path = tmp_path / "low_margin.py"
+    path.write_text(OWN_DETECTOR)
+    return path
+
+
+def test_the_readmes_detector_conforms(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(own_file.parent)
+    from low_margin import WorstMargin  # type: ignore[import-not-found]
+
+    check_detector(WorstMargin())
+
+
+def test_a_detector_in_its_own_file_is_scored_without_training(
+    quick: tuple[str, ...], copied: Path, own_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    options = ["--detector", f"{own_file}:WorstMargin", "--results", str(copied)]
+    assert main([*quick, *options, "--dry-run"]) == 0
+    assert "0 of 2 runs to train" in capsys.readouterr().out
+    assert main([*quick, *options]) == 0
+    said = capsys.readouterr().out
+    assert "0 of 2 runs trained" in said
+    assert "worst margin" in said
+    rows = pd.read_csv(copied / "metrics.csv").set_index("detector")
+    assert rows.loc["worst margin", "auroc"] > 0.6
+    first = sorted((copied / "scores").rglob("worst-margin-*.npy"))
+    own_file.write_text(OWN_DETECTOR.replace(".min(axis=0)", ".max(axis=0)"))
+    load_file.cache_clear()
+    assert main([*quick, *options]) == 0
+    assert len(sorted((copied / "scores").rglob("worst-margin-*.npy"))) == 2 * len(first), "a changed file scores anew"
+
+
+def test_worker_processes_know_a_detector_from_its_own_file(
+    quick: tuple[str, ...], own_file: Path, tmp_path: Path
+) -> None:
+    few = [
+        *quick[: quick.index("--detector")],
+        "--epochs",
+        "1",
+        "--workers",
+        "2",
+        "--results",
+        str(tmp_path / "results"),
+    ]
+    assert main([*few, "--detector", f"{own_file}:WorstMargin"]) == 0
+    assert pd.read_csv(tmp_path / "results" / "metrics.csv")["status"].tolist() == ["ok"]
+
+
+def test_commands_in_the_readme_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = re.findall(r"^linc-bench (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        with pytest.raises(SystemExit) as ended:
+            main([*command.split(), "--help"])
+        assert ended.value.code == 0, command
+
+
+def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    known = capsys.readouterr().out
+    for option in set(re.findall(r"`(--[a-z-]+)", README)):
+        assert option in known, option
