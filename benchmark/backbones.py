@@ -93,11 +93,15 @@ class SplitModel:
         raise AssertionError(f"{self.last_name} never ran")  # the probe in split_model makes this unreachable
 
     def tail(self, features: Tensor) -> Tensor:
+        return self.as_laid_out(_channels_last(features))
+
+    def as_laid_out(self, features: Tensor) -> Tensor:
+        """The tail without a word on memory layout, which torch's per-sample gradients cannot change."""
         return self.model.forward_head(self._after_last(features))  # type: ignore[operator]
 
     def embed(self, features: Tensor) -> Tensor:
         """What the classifier sees."""
-        return self.model.forward_head(self._after_last(features), pre_logits=True)  # type: ignore[operator]
+        return self.model.forward_head(self._after_last(_channels_last(features)), pre_logits=True)  # type: ignore[operator]
 
     def tail_with(self, parameters: Mapping[str, Tensor], features: Tensor) -> Tensor:
         """The tail with other values of its trained parameters, by their timm names."""
@@ -105,7 +109,7 @@ class SplitModel:
         return functional_call(_Tail(self), renamed, (features,))
 
     def _after_last(self, features: Tensor) -> Tensor:
-        features = self.last(_channels_last(features))
+        features = self.last(features)
         for module in self.between:
             features = module(features)
         return features
@@ -129,7 +133,7 @@ class _Tail(nn.Module):
 
     def __init__(self, split: SplitModel) -> None:
         super().__init__()
-        self.model, self.call = split.model, split.tail
+        self.model, self.call = split.model, split.as_laid_out
 
     def forward(self, features: Tensor) -> Tensor:
         return self.call(features)

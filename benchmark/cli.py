@@ -138,8 +138,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     with make_executor(min(workers, max(1, len(plan.to_train))), loaded_files()) as executor:
         outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
     evaluate(plan, outcomes)
-    trained = sum(outcome.trained for outcome in outcomes)
-    console.print(f"{trained} of {len(plan.units)} runs trained, the others were there already.", highlight=False)
+    trained, failed = (sum(map(bool, counts)) for counts in zip(*((o.trained, o.error) for o in outcomes), strict=True))
+    console.print(
+        f"{trained} of {len(plan.units)} runs trained, {len(plan.units) - trained - failed} were there already"
+        f"{f', {failed} failed' if failed else ''}.",
+        highlight=False,
+    )
     if any(outcome.error is None for outcome in outcomes):
         make_report(results, study.name, console, {unit.run.run_id for unit in plan.units})
     return _tell_failures(outcomes, console)

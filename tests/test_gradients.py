@@ -13,7 +13,8 @@ from benchmark.gradient_recorders import GradientNorms, InputGradientSpread
 from benchmark.recorders import EMBEDDING, RunContext, RunShape, Signal
 from benchmark.training import CrossEntropy, TrainingSettings, train
 
-MODELS = [("tf_efficientnet_lite0", 32), ("vit_tiny_patch16_224", 32), ("vit_small_patch14_dinov2", 28)]
+MODELS = [("tf_efficientnet_lite0", 64), ("vit_tiny_patch16_224", 32), ("vit_small_patch14_dinov2", 28)]
+SIZE_OF = dict(MODELS)
 N, EPOCHS, CLASSES = 12, 5, 3
 
 
@@ -23,12 +24,16 @@ def split(request: pytest.FixtureRequest) -> SplitModel:
     return untrained_backbone(Backbone(*request.param), CLASSES)
 
 
+def image_size(split: SplitModel) -> int:
+    return SIZE_OF[split.model.pretrained_cfg["architecture"]]
+
+
 States = list[dict[str, torch.Tensor]]
 
 
 def recorded(split: SplitModel, signal: Signal, folder: Path) -> tuple[np.ndarray, States, torch.Tensor, torch.Tensor]:
     """The signal of a short training, the whole model's weights after each epoch, images and labels."""
-    size = 28 if "blocks.11.ls1.gamma" in split.trained() else 32
+    size = image_size(split)
     generator = torch.Generator().manual_seed(1)
     images = torch.rand(N, 3, size, size, generator=generator)
     labels = torch.randint(0, CLASSES, (N,), generator=generator)
