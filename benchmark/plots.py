@@ -7,7 +7,7 @@ matplotlib.use("Agg")
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, wrap
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,6 +21,7 @@ from benchmark.storage import write_bytes
 from benchmark.tables import settings
 
 COLOURS = sns.color_palette("colorblind")
+LABEL_WIDTH = 42  # characters of a detector's label per line
 RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 
 sns.set_theme(context="paper", style="ticks")
@@ -33,7 +34,8 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     groups = settings(metrics)
     if not groups:
         return None
-    height = 0.9 + 0.26 * metrics["detector"].nunique()
+    lines = max(len(wrap(str(label), LABEL_WIDTH)) for label in metrics["detector"])
+    height = 0.9 + (0.12 + 0.14 * lines) * metrics["detector"].nunique()
     figure, axes = plt.subplots(len(groups), 1, figsize=(6.5, height * len(groups)), squeeze=False, sharex=True)
     for (name, group), axis in zip(groups, axes[:, 0], strict=True):
         means = group.groupby("detector")["auroc"].mean().sort_values()
@@ -42,7 +44,7 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
             axis.plot(seeds, [position] * len(seeds), "o", color=COLOURS[0], markersize=4, alpha=0.7, mew=0)
             axis.plot([mean, mean], [position - 0.3, position + 0.3], color="black", linewidth=1.5)
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
-        axis.set_yticks(range(len(means)), [fill(str(label), 34) for label in means.index], fontsize=7)
+        axis.set_yticks(range(len(means)), [fill(str(label), LABEL_WIDTH) for label in means.index], fontsize=7)
         axis.set_title(f"{name}\n{_seeds(group)}", loc="left", fontsize=8)
         axis.grid(axis="x", linewidth=0.4)
     axes[-1, 0].set_xlabel("AUROC (dot: one run; bar: mean; dotted line: chance)")
