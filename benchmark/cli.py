@@ -163,7 +163,7 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
         rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
         training_seeds=_seeds("--seed", options.seed) or study.training_seeds,
         noise_seeds=_seeds("--noise-seed", options.noise_seed) or study.noise_seeds,
-        line_ups=_chosen_line_ups(options.detector) if options.detector else study.line_ups,
+        line_ups=_chosen_line_ups(study, options.detector) if options.detector else study.line_ups,
         noise=noise_named(options.noise).name if options.noise else study.noise,
         backbone=replace(
             study.backbone,
@@ -178,15 +178,20 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
     return replace(changed, name=name, training=replace(training, device=device), is_modified=is_modified)
 
 
-def _chosen_line_ups(names: list[str]) -> tuple[LineUp, ...]:
-    """The named detectors in every line-up that has them; those from files of their own stand in the first."""
-    own = [load_detector(name) for name in names if is_detector_file(name)]
+def _chosen_line_ups(study: Study, names: list[str]) -> tuple[LineUp, ...]:
+    """The named detectors in every line-up that has them. One from a file of its own joins them, or the whole study."""
+    own = tuple(load_detector(name) for name in names if is_detector_file(name))
     known = {detector_named(name).name for name in names if not is_detector_file(name)}
-    chosen = {
-        line_up: [*(one for one in detectors if one.name in known), *(own if line_up == "original" else [])]
-        for line_up, detectors in LINE_UPS.items()
-    }
-    return tuple(LineUp(line_up, tuple(dict.fromkeys(detectors))) for line_up, detectors in chosen.items() if detectors)
+    chosen = [
+        LineUp(name, tuple(one for one in detectors if one.name in known)) for name, detectors in LINE_UPS.items()
+    ]
+    line_ups = chosen if known else list(study.line_ups) or [LineUp("original", ())]
+    line_ups[0] = LineUp(line_ups[0].name, tuple(dict.fromkeys((*line_ups[0].detectors, *own))))
+    labels = [detector.label for detector in line_ups[0].detectors]
+    for detector in own:
+        if labels.count(detector.label) > 1:
+            raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
+    return tuple(line_up for line_up in line_ups if line_up.detectors)
 
 
 def _within(option: str, value: int | None, least: int, most: int) -> int | None:

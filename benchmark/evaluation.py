@@ -1,5 +1,6 @@
 """From records and scores to the small committed files; the only reader of the answer keys."""
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from benchmark.noise import AnswerKey
 from benchmark.pipeline import Outcome
 from benchmark.plan import Plan, Unit
 from benchmark.record import RunRecord, open_record, read_history
-from benchmark.scores import has_scores, read_scores
+from benchmark.scores import read_scores
 from benchmark.storage import locked, write_text
+from detectors import Detector
 from detectors.linc import TRUST, TRUST_MIXTURE, LiNCRecipe
 
 TABLES = ("metrics", "accuracy", "curves", "trust_histograms", "mixtures")
@@ -24,18 +26,17 @@ HISTOGRAM_BINS = 40
 def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
     outcome_of = {outcome.run_id: outcome for outcome in outcomes}
+    failed = {unit.run.run_id: _failed(unit, outcome_of[unit.run.run_id]) for unit in plan.units}
     rows: dict[str, list[Json]] = {table: [] for table in TABLES}
-    trained = [unit for unit in plan.units if outcome_of[unit.run.run_id].error is None]
     for unit in plan.units:
-        outcome, about = outcome_of[unit.run.run_id], {"study": plan.study.name, **_describe(unit)}
-        if outcome.error is not None:
-            failed = {detector.label: outcome.error for detector in unit.detectors}
-            rows["metrics"] += _metrics_rows(plan, unit, about, failed)
+        about = {"study": plan.study.name, **_describe(unit)}
+        if outcome_of[unit.run.run_id].error is not None:
+            rows["metrics"] += _metrics_rows(plan, unit, about, failed, np.empty(0, dtype=bool))
             continue
         record, key = open_record(unit.folder), _answer_key(unit)
-        about["true_rate"] = float(key.is_mislabelled(record.given_labels).mean())
-        siblings = [other for other in trained if _differ_in_training_seed_only(unit, other)]
-        rows["metrics"] += _metrics_rows(plan, unit, about, outcome.failures, record, key, siblings)
+        is_mislabelled = key.is_mislabelled(record.given_labels)
+        about["true_rate"] = float(is_mislabelled.mean())
+        rows["metrics"] += _metrics_rows(plan, unit, about, failed, is_mislabelled)
         if unit.run.recipe not in plan.study.recipes:
             continue
         rows["accuracy"].append(about | _accuracy(unit, key))
@@ -48,7 +49,24 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
                 if weight
             ]
     for table, new in rows.items():
-        merge_rows(plan.sources.results, table, new, None if plan.study.is_modified else plan.study.name)
+        merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old))
+
+
+def _failed(unit: Unit, outcome: Outcome) -> dict[str, str]:
+    """Why detectors have no scores, by their labels."""
+    if outcome.error is not None:
+        return {detector.label: outcome.error for detector in unit.detectors}
+    return outcome.failures
+
+
+def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
+    """All rows of a study that was run as it is; of a modified one, those of its runs and detectors."""
+    replaced = old["study"] == plan.study.name
+    if plan.study.is_modified:
+        replaced &= old["run"].isin([unit.run.run_id for unit in plan.units])
+        if "detector" in old:
+            replaced &= old["detector"].isin([detector.label for detector in plan.study.detectors])
+    return replaced
 
 
 def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
@@ -83,25 +101,16 @@ def _answer_key(unit: Unit) -> AnswerKey:
 
 
 def _metrics_rows(
-    plan: Plan,
-    unit: Unit,
-    about: dict[str, Json],
-    failed: dict[str, str],
-    record: RunRecord | None = None,
-    key: AnswerKey | None = None,
-    siblings: list[Unit] | None = None,
+    plan: Plan, unit: Unit, about: dict[str, Json], failed: dict[str, dict[str, str]], is_mislabelled: np.ndarray
 ) -> list[Json]:
-    """A row per line-up and detector; scores that are averaged over runs get one row, with the first run."""
+    """A row per line-up and detector; scores that are averaged over runs get one, with the first run that has any."""
     rows = []
     for line_up in plan.study.line_ups:
         for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
-            runs = siblings if detector.averages_runs and siblings else [unit]
-            if unit is not runs[0]:
-                continue
             row = about | {
                 "line_up": line_up.name,
                 "detector": detector.label,
-                "runs_averaged": len(runs),
+                "runs_averaged": 1,
                 "epochs_used": detector.epochs_used(unit.run.training.epochs),
                 "auroc": None,
                 "auprc": None,
@@ -109,16 +118,25 @@ def _metrics_rows(
                 "status": "ok",
                 "reason": "",
             }
-            if detector.label in failed or record is None or key is None:
-                rows.append(row | {"status": "failed", "reason": failed[detector.label]})
+            if detector.label in failed[unit.run.run_id]:
+                rows.append(row | {"status": "failed", "reason": failed[unit.run.run_id][detector.label]})
                 continue
-            read = [read_scores(run.score_file(detector)) for run in runs if has_scores(run, detector)]
-            scores, row["seconds"] = np.mean([one for one, _ in read], axis=0), float(np.mean([s for _, s in read]))
-            is_mislabelled = key.is_mislabelled(record.given_labels)
-            undefined = why_undefined(is_mislabelled)
-            outcome = {"status": "undefined", "reason": undefined} if undefined else None
-            rows.append(row | (outcome or detection_metrics(is_mislabelled, scores)))
+            siblings = [other for other in plan.units if _differ_in_training_seed_only(unit, other)]
+            scored = [other for other in siblings if detector.label not in failed[other.run.run_id]]
+            runs = scored if detector.averages_runs else [unit]
+            if unit is runs[0]:
+                rows.append(row | {"runs_averaged": len(runs)} | _judged(detector, runs, is_mislabelled))
     return rows
+
+
+def _judged(detector: Detector, runs: list[Unit], is_mislabelled: np.ndarray) -> dict[str, Json]:
+    """The metrics of a detector's scores, averaged over the runs."""
+    read = [read_scores(run.score_file(detector)) for run in runs]
+    seconds = {"seconds": float(np.mean([seconds for _, seconds in read]))}
+    undefined = why_undefined(is_mislabelled)
+    if undefined:
+        return seconds | {"status": "undefined", "reason": undefined}
+    return seconds | detection_metrics(is_mislabelled, np.mean([scores for scores, _ in read], axis=0))
 
 
 def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
@@ -146,17 +164,17 @@ def _trust_histogram(recipe: LiNCRecipe, record: RunRecord, key: AnswerKey, abou
     ]
 
 
-def merge_rows(results: ResultsFolder, table: str, rows: list[Json], renewed_study: str | None) -> None:
-    """Rows of other runs, studies and detectors stay; the same ones, and all of a study run as it is, are replaced."""
+def merge_rows(
+    results: ResultsFolder, table: str, rows: list[Json], is_replaced: Callable[[pd.DataFrame], pd.Series]
+) -> None:
+    """Adds rows to a table of the results folder, in the place of those that `is_replaced` picks."""
     if not rows:
         return
     path = results.table_data(table)
     new = _as_text(pd.DataFrame(rows).to_csv(index=False))
-    key = [column for column in ("study", "run", "line_up", "detector") if column in new]
     with locked(results.locks, "tables"):
         old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
-        old = old[old["study"] != renewed_study] if set(key) <= set(old) else old[:0]
-        kept = old[~old.set_index(key).index.isin(new.set_index(key).index)]
+        kept = old[~is_replaced(old)] if {"study", "run"} <= set(old) else old[:0]
         merged = pd.concat([kept, new]).fillna("").sort_values(["study", "run"], kind="stable")
         write_text(path, merged.to_csv(index=False, lineterminator="\n"))
 

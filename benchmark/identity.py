@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+OWN_MODULE = "linc_bench_own_"  # what modules are called that are loaded from somebody's own file, with its digest
 Json = Any  # what json.dumps takes; spelling the recursion out would help nobody
 
 
@@ -14,10 +15,17 @@ def settings_of(value: Any) -> Json:
     """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them."""
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
+        own |= {"file": own_file(value)} if own_file(value) else {}
         return own | {field.name: settings_of(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
+
+
+def own_file(value: Any) -> str | None:
+    """The digest of the file that a value's class comes from, if it is somebody's own, where nobody counts versions."""
+    module = type(value).__module__
+    return module.rpartition("_")[2] if module.startswith(OWN_MODULE) else None
 
 
 def digest_of(settings: Json, length: int = 12) -> str:

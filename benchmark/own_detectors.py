@@ -3,14 +3,14 @@
 import importlib.util
 import sys
 from functools import cache
+from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
 
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.identity import file_digest
+from benchmark.identity import OWN_MODULE, file_digest
 from detectors import Detector
-
-MODULE_PREFIX = "linc_bench_own_"
+from detectors.testing import CHECKS
 
 
 def is_detector_file(name: str) -> bool:
@@ -28,12 +28,17 @@ def load_detector(argument: str) -> Detector:
     }
     if class_name not in found:
         raise unknown_name(f"detector in {file}", class_name, found)
+    kind = found[class_name]
+    if isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise LincBenchError(f"{argument} lacks {missing}; detectors/base.py says what a detector has to have.")
     try:
-        return found[class_name]()
-    except TypeError as error:
-        raise LincBenchError(
-            f"{argument} cannot be made without arguments ({error}). Give each field a default."
-        ) from error
+        detector = kind()
+        for check in ("frozen value", "JSON round trip"):
+            CHECKS[check](detector)
+    except (AssertionError, TypeError) as error:
+        raise LincBenchError(f"{argument} cannot be used: {error}") from error
+    return detector
 
 
 @cache
@@ -41,7 +46,7 @@ def load_file(path: Path) -> ModuleType:
     """Imports it under a name that worker processes use too, so that its detectors can be sent to them."""
     if not path.is_file():
         raise LincBenchError(f"There is no file {path}. A detector of your own is given as path/to/file.py:Class.")
-    name = f"{MODULE_PREFIX}{path.stem}_{file_digest(path)[:12]}"
+    name = f"{OWN_MODULE}{path.stem}_{file_digest(path)[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -56,10 +61,4 @@ def load_file(path: Path) -> ModuleType:
 
 
 def loaded_files() -> tuple[Path, ...]:
-    return tuple(Path(str(module.__file__)) for name, module in sys.modules.items() if name.startswith(MODULE_PREFIX))
-
-
-def file_behind(detector: Detector) -> str | None:
-    """The digest of a detector's own file; None for those of the suite."""
-    module = type(detector).__module__
-    return module.rpartition("_")[2] if module.startswith(MODULE_PREFIX) else None
+    return tuple(Path(str(module.__file__)) for name, module in sys.modules.items() if name.startswith(OWN_MODULE))

@@ -11,7 +11,6 @@ from benchmark.features import store_id
 from benchmark.identity import digest_of, settings_of
 from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
-from benchmark.own_detectors import file_behind
 from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
 from benchmark.studies import Study
@@ -51,9 +50,7 @@ class RunSettings:
 
 
 def detector_id(detector: Detector) -> str:
-    """Name, version and fields; of a detector from a file of its own also the file, which has no versions."""
-    digest = digest_of({"settings": settings_of(detector), "file": file_behind(detector)}, 8)
-    return slug(f"{detector.name.lower()}-{digest}")
+    return slug(f"{detector.name.lower()}-{digest_of(settings_of(detector), 8)}")
 
 
 @dataclass(frozen=True)
@@ -133,6 +130,8 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
                 f"{argument} has {info.sizes[0]} training samples, fewer than one batch of "
                 f"{study.training.batch_size}. Choose a smaller batch with --batch-size."
             )
+    for detector in study.detectors:
+        _check_needs(detector)
     recipes = dict.fromkeys([*study.recipes, *(detector.training for detector in study.detectors)])
     kind = noise_named(study.noise)
     axes = product(study.datasets, study.rates, study.noise_seeds, study.training_seeds, recipes)
@@ -150,6 +149,18 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
         detectors = tuple(detector for detector in study.detectors if detector.training == recipe)
         units.append(Unit(run, info, argument, _signals(recipe, detectors), detectors, sources, force))
     return Plan(study, tuple(units), tuple(unit for unit in units if force or not unit.is_trained()), sources)
+
+
+def _check_needs(detector: Detector) -> None:
+    """Before anything is trained: can the signals be had from the detector's recipe?"""
+    recipe = detector.training
+    for signal in detector.needs:
+        is_recorded = recipe.records and type(signal).recorder is not Signal.recorder
+        if signal not in recipe.leaves and not is_recorded:
+            raise LincBenchError(
+                f"{detector.label} needs {signal.key}, but the recipe '{recipe.name}' that it names in `training` "
+                "neither leaves it behind nor lets it be recorded."
+            )
 
 
 def _signals(recipe: Recipe, detectors: tuple[Detector, ...]) -> tuple[Signal, ...]:

@@ -61,7 +61,7 @@ class RunRecord:
             window = slice(start, start + block)
             values = np.asarray(array[:, window] if signal.per_epoch else array[window])
             results.append(function(self.given_labels[window], values))
-        return np.concatenate(results).astype(np.float64)
+        return np.concatenate(results).astype(np.float64, copy=False)
 
     @classmethod
     def from_arrays(

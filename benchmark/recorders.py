@@ -11,6 +11,7 @@ from torch import Tensor
 
 from benchmark.backbones import SplitModel
 from benchmark.data import TrainingData
+from benchmark.identity import own_file
 from benchmark.storage import new_array
 
 Predict = Callable[[], Tensor]  # logits of the whole training set in evaluation mode, computed at most once per epoch
@@ -51,12 +52,15 @@ class Signal:
     """
 
     kind: ClassVar[str]
+    version: ClassVar[int] = 1  # raise it when values may change
     per_epoch: ClassVar[bool] = False  # the first axis counts epochs
 
     @property
     def key(self) -> str:
         parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
-        return "-".join([self.kind, *parameters]).replace(" ", "").replace("(", "").replace(")", "")
+        code = [f"v{self.version}"] if self.version > 1 else []
+        code += [own_file(self) or ""] if own_file(self) else []
+        return "-".join([self.kind, *parameters, *code]).replace(" ", "").replace("(", "").replace(")", "")
 
     def recorder(self, context: RunContext) -> "Recorder | None":
         return None

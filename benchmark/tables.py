@@ -49,7 +49,7 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
             "detector": detector,
             "AUROC": mean_and_spread(group["auroc"]),
             "AUPRC": mean_and_spread(group["auprc"]),
-            "runs": int(group["runs_averaged"].sum()),
+            "runs": int(group.loc[group["status"] != "failed", "runs_averaged"].sum()),
             "epochs used": int(group["epochs_used"].max()),
             "scoring seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
         }

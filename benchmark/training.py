@@ -94,6 +94,7 @@ class Recipe:
     version: ClassVar[int] = 1  # raise it when numbers may change
     summary: ClassVar[str] = ""
     leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, recorded whoever needs them
+    records: ClassVar[bool] = True  # recorders may listen
 
     def passes(self, epochs: int) -> float:
         """How often it trains on the whole training set in a run of so many epochs; for estimates of time."""

@@ -8,7 +8,7 @@ writes. Choices that people disagree on are fields.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -61,6 +61,7 @@ def _changed(value: Any) -> list[str]:
     parts = []
     for one in fields(value):
         current = getattr(value, one.name)
-        if current != one.default:
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        if current != default:
             parts += _changed(current) if is_dataclass(current) else [f"{one.name}={current}"]
     return parts

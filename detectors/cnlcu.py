@@ -16,6 +16,7 @@ from benchmark.record import RunRecord
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
 from detectors.base import Detector
 from detectors.logits import given_log_probability
+from detectors.mean_loss import MeanLoss
 
 VARIANCE, VARIANCE_GONE_AT_EPOCH = 1e-4, 80
 
@@ -32,12 +33,17 @@ class CNLCUS(Detector):
         return (TRAIN_LOGITS if self.bound else EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        losses_NE = record.map_samples(lambda labels, logits: -given_log_probability(logits, labels).T, *self.needs)
         if not self.bound:
-            return losses_NE.mean(axis=1)
-        t = record.epochs
+            return MeanLoss().score(record)
+        labels, logits_ENK = record.given_labels, record[TRAIN_LOGITS]
+        medians_E = np.array([np.median(-given_log_probability(logits_NK[None], labels)) for logits_NK in logits_ENK])
+        return record.map_samples(lambda labels, logits: self._score(labels, logits, medians_E), TRAIN_LOGITS)
+
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, medians_E: np.ndarray) -> np.ndarray:
+        losses_EB = -given_log_probability(logits_EBK, labels_B)
+        t = len(losses_EB)
         variance = VARIANCE * max(0.0, 1.0 - t / VARIANCE_GONE_AT_EPOCH)
-        times_selected_N = 1 + (losses_NE < np.median(losses_NE, axis=0)).sum(axis=1)
-        allowance_N = variance * (t + variance * np.log(2 * t) / t**2) / (times_selected_N - variance)
-        robust_mean_N = np.log1p(losses_NE + np.square(losses_NE) / 2).mean(axis=1)
-        return np.maximum(0.0, robust_mean_N - allowance_N)
+        times_selected_B = 1 + (losses_EB < medians_E[:, None]).sum(axis=0)
+        allowance_B = variance * (t + variance * np.log(2 * t) / t**2) / (times_selected_B - variance)
+        robust_mean_B = np.log1p(losses_EB + np.square(losses_EB) / 2).mean(axis=0)
+        return np.maximum(0.0, robust_mean_B - allowance_B)

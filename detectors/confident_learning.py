@@ -39,6 +39,7 @@ class CrossValidation(Recipe):
     name: ClassVar[str] = "cross-validation"
     summary: ClassVar[str] = "standard training k times, each on all but one fold"
     leaves: ClassVar[tuple[Signal, ...]] = (HELD_OUT_LOGITS,)
+    records: ClassVar[bool] = False
 
     folds: int = 5
     epochs: int = 10  # fewer than a full run: held-out predictions are best before labels are memorised

@@ -20,10 +20,11 @@ from detectors.logits import given_class
 @dataclass(frozen=True)
 class PostHocTrust(Detector):
     name: ClassVar[str] = "post-hoc trust"
+    version: ClassVar[int] = 2
     summary: ClassVar[str] = "LiNC's trust, computed from standard training's logits afterwards"
 
     like: LiNCRecipe = field(default=LiNCRecipe())
-    batch_size: int = 128
+    batch_size: int | None = None  # that of the run, or the paper's 128 where the record does not tell
 
     @property
     def needs(self) -> tuple[Signal, ...]:
@@ -33,12 +34,14 @@ class PostHocTrust(Detector):
         return min(self.like.warm_up, epochs)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.first_epochs(self.epochs_used(record.epochs)).map_samples(self._score, TRAIN_LOGITS)
+        batch_size = self.batch_size or (record.settings["training"]["batch_size"] if record.settings else 128)
+        scale = 1 / batch_size if self.like.trust_gradient == "mean" else 1.0
+        until_then = record.first_epochs(self.epochs_used(record.epochs))
+        return until_then.map_samples(lambda labels, logits: self._score(labels, logits, scale), TRAIN_LOGITS)
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, scale: float) -> np.ndarray:
         log_p_EBK = log_softmax(logits_EBK.astype(np.float64), axis=2)
         gradient_EB = -given_class(log_p_EBK, labels_B) + (np.exp(log_p_EBK) * log_p_EBK).sum(axis=2)
-        scale = 1 / self.batch_size if self.like.trust_gradient == "mean" else 1.0
         trust_B = np.ones(len(labels_B))
         for gradient_B in gradient_EB:
             step_B = gradient_B * scale + self.like.trust_decay * trust_B

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.identity import settings_of
 from benchmark.record import RunRecord
-from benchmark.recorders import Example, RunShape, Signal
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Example, RunShape, Signal
 from detectors.base import Detector
 
 RTOL = 1e-9
@@ -85,7 +85,9 @@ def _scores(detector: Detector, record: RunRecord) -> np.ndarray:
 
 def _is_a_value(detector: Detector) -> None:
     kind = type(detector)
-    assert is_dataclass(kind), f"decorate {kind.__name__} with @dataclass(frozen=True)."
+    own = {name for name, kind_of in vars(kind).get("__annotations__", {}).items() if "ClassVar" not in str(kind_of)}
+    plain = own - {field.name for field in fields(kind)}
+    assert not plain, f"{', '.join(sorted(plain))} is no field: decorate {kind.__name__} with @dataclass(frozen=True)."
     try:
         default = kind()
     except TypeError as error:
@@ -159,10 +161,13 @@ class _Watched(dict[str, np.ndarray]):
 
 def _reads_what_it_declares(detector: Detector) -> None:
     record, _ = planted_record(detector)
-    watched = _Watched(dict(record.arrays))
+    logits = np.zeros((record.epochs, len(record.given_labels), record.num_classes), dtype=np.float32)
+    watched = _Watched({TRAIN_LOGITS.key: logits, EVAL_LOGITS.key: logits} | dict(record.arrays))
     declared = {signal.key for signal in detector.needs}
     with _telling(f"it declares {sorted(declared) or 'nothing'}; add what it reads to `needs`"):
         detector.score(RunRecord(record.given_labels, record.num_classes, record.epochs, watched))
+    undeclared = watched.read - declared
+    assert not undeclared, f"it looks at {sorted(undeclared)}; add what it reads to `needs`."
     surplus = declared - watched.read
     assert not surplus, f"it declares {sorted(surplus)} and never reads it; recording costs time, so take it out."
 

@@ -75,6 +75,15 @@ class Undeclared(Right):
         return super().score(record) + 0 * record[TRAIN_LOGITS].sum()
 
 
+class Peeks(Right):
+    def score(self, record: RunRecord) -> np.ndarray:
+        return super().score(record) + (1.0 if TRAIN_LOGITS in record else 0.0)
+
+
+class Undecorated(Right):
+    k: int = 3
+
+
 class Surplus(Right):
     @property
     def needs(self) -> tuple[Signal, ...]:
@@ -151,6 +160,8 @@ WRONG = [
     (Chancy, "deterministic", "default_rng"),
     (Writes, "leaves the record alone", "work on a copy"),
     (Undeclared, "reads what it declares", "add what it reads to `needs`"),
+    (Peeks, "reads what it declares", "add what it reads to `needs`"),
+    (Undecorated, "frozen value", "decorate Undecorated"),
     (Surplus, "reads what it declares", "take it out"),
     (Positional, "sample order", "do not let order matter"),
     (Favourite, "class names", "a class's number means nothing"),

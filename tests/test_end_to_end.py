@@ -18,11 +18,13 @@ from benchmark import cli
 from benchmark.cli import main
 from benchmark.evaluation import merge_rows
 from benchmark.layout import ResultsFolder
+from benchmark.own_detectors import load_file
 from benchmark.plan import Sources, plan_study
 from benchmark.record import RunRecord
 from benchmark.recorders import TRAIN_LOGITS, Signal
 from benchmark.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector
+from detectors.el2n import EL2N
 from tests.conftest import QUICK_DETECTORS, medmnist_arrays, score_bytes
 
 
@@ -269,16 +271,56 @@ def test_what_can_be_made_again_from_whole_records_is_made_again(quick: tuple[st
     assert (aurocs[0] == aurocs[1]).all()
 
 
-def test_a_study_run_as_it_is_replaces_all_its_rows_and_others_stay(tmp_path: Path) -> None:
+def test_rows_of_other_studies_stay_to_the_byte_when_a_study_is_run_again(tmp_path: Path) -> None:
     results = ResultsFolder(tmp_path)
-    old = [
-        {"study": study, "run": run, "detector": "AUM", "auroc": 0.1} for study, run in (("demo", "old"), ("b", "x"))
-    ]
-    merge_rows(results, "metrics", old, None)
-    merge_rows(results, "metrics", [{"study": "demo", "run": "new", "detector": "AUM", "auroc": 0.9}], "demo")
-    assert pd.read_csv(tmp_path / "metrics.csv")["run"].tolist() == ["x", "new"]
-    merge_rows(results, "metrics", [{"study": "demo", "run": "new", "detector": "LiNC", "auroc": 0.8}], None)
-    assert pd.read_csv(tmp_path / "metrics.csv")["auroc"].tolist() == [0.1, 0.9, 0.8]
+    old = [{"study": study, "run": study, "detector": "AUM", "auroc": 0.1 + 0.2} for study in ("demo", "other")]
+    merge_rows(results, "metrics", old, lambda rows: rows["study"] == "")
+    before = (tmp_path / "metrics.csv").read_text().splitlines()
+    new = [{"study": "demo", "run": "new", "detector": "AUM", "auroc": 0.9, "status": "ok"}]
+    merge_rows(results, "metrics", new, lambda rows: rows["study"] == "demo")
+    after = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert after[1] == "demo,new,AUM,0.9,ok"
+    assert after[2] == f"{before[2]},", "only the new column is added"
+
+
+def test_scores_averaged_over_runs_survive_a_seed_that_failed(
+    quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [*quick[: quick.index("--detector")], "--seed", "1", "--seed", "2", "--detector", "EL2N"]
+    arguments += ["--epochs", "2", "--workers", "1", "--results", str(copied)]
+
+    def fail_on_first_seed(self: EL2N, record: RunRecord) -> np.ndarray:
+        if record.settings["training"]["seed"] == 0:
+            raise ZeroDivisionError
+        return original(self, record)
+
+    original = EL2N.score
+    monkeypatch.setattr(EL2N, "score", fail_on_first_seed)
+    assert main([*arguments, "--name", "averaged"]) == 1
+    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
+    assert rows["status"].tolist() == ["failed", "ok"]
+    assert rows["runs_averaged"].tolist() == [1, 2]
+    monkeypatch.setattr(EL2N, "score", original)
+    assert main([*arguments, "--name", "averaged"]) == 0
+    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
+    assert rows["runs_averaged"].tolist() == [3], "the failed row and the smaller average are gone"
+
+
+def test_a_detector_whose_signal_cannot_be_had_is_refused_before_training(
+    fails: Callable[..., str], tmp_path: Path
+) -> None:
+    own = tmp_path / "hopeful.py"
+    own.write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\n"
+        "from detectors.base import Detector\nfrom detectors.linc import TRUST\n\n"
+        "@dataclass(frozen=True)\nclass Hopeful(Detector):\n    name: ClassVar[str] = 'hopeful'\n"
+        "    needs = (TRUST,)\n    def score(self, record): return record[TRUST][0]\n"
+    )
+    said = fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "results")
+    assert "hopeful needs trust, but the recipe 'standard'" in said
+    own.write_text(own.read_text().replace("'hopeful'", "'AUM'").replace("(TRUST,)", "()"))
+    load_file.cache_clear()
+    assert "two detectors called 'AUM'" in fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "r")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -69,8 +69,10 @@ def test_worker_processes_know_a_detector_from_its_own_file(
         "--results",
         str(tmp_path / "results"),
     ]
-    assert main([*few, "--detector", f"{own_file}:WorstMargin"]) == 0
-    assert pd.read_csv(tmp_path / "results" / "metrics.csv")["status"].tolist() == ["ok"]
+    assert main([*few, "--detector", f"{own_file}:WorstMargin", "--detector", "LiNC"]) == 0
+    rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("line_up == 'original'")
+    assert sorted(rows["detector"]) == ["LiNC", "worst margin"]
+    assert (rows["status"] == "ok").all()
 
 
 def test_commands_in_the_readme_exist(capsys: pytest.CaptureFixture[str]) -> None:
