@@ -23,10 +23,19 @@ Quick = tuple[str, ...]
 
 
 def start(quick: Quick, results: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmark", *quick, "--results", str(results), *options]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        [sys.executable, "-m", "benchmark", *quick, "--results", str(results), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_hear_ctrl_c,
     )
+
+
+def _hear_ctrl_c() -> None:
+    """A shell that runs the tests in its background has them ignore SIGINT, which children would inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
