@@ -116,7 +116,11 @@ def test_ctrl_c_ends_soon_and_says_what_is_kept(quick: Quick, tmp_path: Path) ->
     process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
     wait_for(lambda: epoch_of_any_run(tmp_path / "results"), "training")
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    said = process.communicate(timeout=60)[0]
+    try:
+        said = process.communicate(timeout=60)[0]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # if it did not hear, nobody else should
     assert process.returncode == 130
     assert "the same command goes on from there" in said
 
