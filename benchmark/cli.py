@@ -29,7 +29,7 @@ from detectors import DETECTORS, LINE_UPS, detector_named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = command_line().parse_args(arguments)
     console, problems = _console(), _console(stderr=True)
     try:
         return int(options.command(options, console))
@@ -55,7 +55,7 @@ def _console(stderr: bool = False) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, width=120)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="linc-bench", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
