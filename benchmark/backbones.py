@@ -5,8 +5,10 @@ paper does with its ViT. Everything else, the final norm included, keeps its pre
 pretrained statistics. The prefix is then a constant function of the image and runs once per data set.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,6 +18,7 @@ from torch.func import functional_call
 
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import file_digest
+from benchmark.last_block import ClassTokenBlock, LastBlock, WholeBlock, channels_last, make_pointwise
 from benchmark.weights import PACKAGED, fit_state_dict, read_state_dict
 
 # Those the studies use and those people ask for first; any other timm name works as well.
@@ -32,7 +35,7 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
 class Backbone:
     """Which network, at which size, with which weights: what a run's identity has to know of it."""
 
-    version: ClassVar[int] = 1  # raise it when splitting or preprocessing changes numbers
+    version: ClassVar[int] = 2  # raise it when splitting or preprocessing changes numbers
 
     name: str = "tf_efficientnet_lite0"
     image_size: int = 64
@@ -65,27 +68,33 @@ def weights_identity(name: str, weights_file: Path | None) -> str:
 
 @dataclass(frozen=True)
 class SplitModel:
-    """`tail(prefix(images))` equals `model(images)`; every parameter keeps its timm name in `model`."""
+    """`tail(features(images))` equals `model(images)`; every parameter keeps its timm name in `model`."""
 
     model: nn.Module
-    last: nn.Module
+    block: LastBlock
     between: tuple[nn.Module, ...]  # what runs after the last stage and before the classifier's own part
     last_name: str
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    is_plain: bool = False  # features are the images themselves, and the tail is the whole network
+
+    def features(self, images: Tensor) -> Tensor:
+        """What training reads: computed once and kept, unless the path is the plain one."""
+        return images if self.is_plain else self.cached(images)
+
+    def cached(self, images: Tensor) -> Tensor:
+        """Whatever does not change while the tail is trained."""
+        return self.block.lay_out(self.prefix(images))
 
     def prefix(self, images: Tensor) -> Tensor:
         """What the last block or stage would receive."""
-        images = _channels_last(images)
         received: list[Tensor] = []
 
         def stop(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
             received.append(inputs[0])
             raise _ReachedLastBlockError
 
-        hook = self.last.register_forward_pre_hook(stop)
+        hook = self.block.module.register_forward_pre_hook(stop)
         try:
-            self.model(images)
+            self.model(channels_last(images))
         except _ReachedLastBlockError:
             return received[0]
         finally:
@@ -93,39 +102,50 @@ class SplitModel:
         raise AssertionError(f"{self.last_name} never ran")  # the probe in split_model makes this unreachable
 
     def tail(self, features: Tensor) -> Tensor:
-        return self.as_laid_out(_channels_last(features))
-
-    def as_laid_out(self, features: Tensor) -> Tensor:
-        """The tail without a word on memory layout, which torch's per-sample gradients cannot change."""
-        return self.model.forward_head(self._after_last(features))  # type: ignore[operator]
+        """Logits; what the training loop calls."""
+        if self.is_plain:
+            return self.model(channels_last(features))
+        return self._head(self.block.fast(features))
 
     def embed(self, features: Tensor) -> Tensor:
         """What the classifier sees."""
-        return self.model.forward_head(self._after_last(_channels_last(features)), pre_logits=True)  # type: ignore[operator]
+        cached = self.cached(features) if self.is_plain else features
+        return self._head(self.block.fast(cached), pre_logits=True)
 
-    def tail_with(self, parameters: Mapping[str, Tensor], features: Tensor) -> Tensor:
-        """The tail with other values of its trained parameters, by their timm names."""
+    def tail_with(self, parameters: Mapping[str, Tensor], cached: Tensor) -> Tensor:
+        """Logits with other values of the tail's parameters, by their timm names; torch can batch it over samples."""
         renamed = {f"model.{name}": tensor for name, tensor in parameters.items()}
-        return functional_call(_Tail(self), renamed, (features,))
+        return functional_call(_Tail(self), renamed, (cached.to(next(iter(parameters.values())).dtype),))
 
-    def _after_last(self, features: Tensor) -> Tensor:
-        features = self.last(features)
+    def _head(self, features: Tensor, **options: bool) -> Tensor:
         for module in self.between:
             features = module(features)
-        return features
+        return self.model.forward_head(features, **options)  # type: ignore[operator]
 
     def trained(self) -> dict[str, nn.Parameter]:
         return {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
 
+    def prefix_digest(self) -> str:
+        """Of every weight and statistic that cached features may depend on."""
+        later = {id(tensor) for module in self.between for tensor in (*module.parameters(), *module.buffers())}
+        digest = hashlib.sha256()
+        for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
+            if not tensor.requires_grad and id(tensor) not in later:
+                digest.update(name.encode())
+                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
     def summary(self) -> str:
         count = sum(parameter.numel() for parameter in self.trained().values())
         total = sum(parameter.numel() for parameter in self.model.parameters())
-        return f"trains {self.last_name} and the classifier: {count:,} of {total:,} parameters; the rest is frozen"
-
-
-def _channels_last(batch: Tensor) -> Tensor:
-    """The layout in which convolutions on few positions are fastest: 0.6 instead of 1.0 ms for a step of Lite0."""
-    return batch.contiguous(memory_format=torch.channels_last) if batch.ndim == 4 else batch
+        how = f"{self.last_name} runs as a whole on cached features"
+        if isinstance(self.block, ClassTokenBlock):
+            how = f"{self.last_name} runs for the class token alone (probed: the same logits and gradients)"
+        if self.is_plain:
+            how = "the whole network runs in every step"
+        return (
+            f"trains {self.last_name} and the classifier: {count:,} of {total:,} parameters; the rest is frozen; {how}"
+        )
 
 
 class _Tail(nn.Module):
@@ -133,10 +153,10 @@ class _Tail(nn.Module):
 
     def __init__(self, split: SplitModel) -> None:
         super().__init__()
-        self.model, self.call = split.model, split.as_laid_out
+        self.model, self.split = split.model, split
 
-    def forward(self, features: Tensor) -> Tensor:
-        return self.call(features)
+    def forward(self, cached: Tensor) -> Tensor:
+        return self.split._head(self.split.block(cached))
 
 
 class _ReachedLastBlockError(Exception):
@@ -144,43 +164,93 @@ class _ReachedLastBlockError(Exception):
 
 
 def load_backbone(
-    backbone: Backbone, num_classes: int, weights_file: Path | None, head_seed: int, device: torch.device
+    backbone: Backbone,
+    num_classes: int,
+    weights_file: Path | None,
+    head_seed: int,
+    device: torch.device,
+    is_plain: bool = False,
 ) -> SplitModel:
     """The pretrained model with a fresh classifier that depends on `head_seed` alone."""
     model = _pretrained(backbone, weights_file)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(head_seed)
         model.reset_classifier(num_classes)
-    return split_model(model.to(device, memory_format=torch.channels_last).eval(), backbone)
+    return split_model(model.to(device, memory_format=torch.channels_last).eval(), backbone, is_plain)
 
 
-def split_model(model: Any, backbone: Backbone) -> SplitModel:
-    """Cuts the model before its last block or stage and proves on two images that nothing changed."""
+def split_model(model: Any, backbone: Backbone, is_plain: bool = False) -> SplitModel:
+    """Cuts the model before its last block or stage and proves on a few images that nothing changed."""
     try:
         last_name = str(model.feature_info[-1]["module"])
     except (AttributeError, IndexError, KeyError):
         raise LincBenchError(
             f"timm does not say where the last stage of {backbone.name} begins; choose another."
         ) from None
-    device = next(model.parameters()).device
-    shape = (2, 3, backbone.image_size, backbone.image_size)
+    container, device = last_name.split(".")[0], next(model.parameters()).device
+    shape = (3, 3, backbone.image_size, backbone.image_size)
     images = torch.rand(shape, generator=torch.Generator().manual_seed(0)).to(device)
-    container = last_name.split(".")[0]
     try:
         with torch.no_grad():
-            called = _children_in_order(model, lambda: model.forward_features(images))
-            between = tuple(getattr(model, name) for name in called[called.index(container) + 1 :])
-            config = model.pretrained_cfg
-            split = SplitModel(
-                model, model.get_submodule(last_name), between, last_name, tuple(config["mean"]), tuple(config["std"])
-            )
-            whole, parts = model(images), split.tail(split.prefix(images))
+            called = _children_in_order(model, lambda: model(images[:1]))
+            later = called[called.index(container) + 1 :]
+            before_head = _children_in_order(model, lambda: model.forward_features(images[:1]))
+            between = tuple(getattr(model, name) for name in later if name in before_head)
+            last = WholeBlock(model.get_submodule(last_name))
+            constants = last.constants_besides(lambda: model(images[:1]))
+            split = SplitModel(model, replace(last, constants=constants), between, last_name, is_plain)
+            shaken = _shaken(model, [last_name, *later])
+            whole, received = functional_call(model, shaken, (images[1:],)), split.prefix(images[1:])
+            if not is_plain:
+                for part in (last.module, *between):
+                    make_pointwise(part)
+            parts = split.tail_with(shaken, received)
     except (RuntimeError, ValueError, TypeError, AssertionError, AttributeError) as error:
         raise _unsplittable(backbone, last_name, str(error)) from error
-    if whole.shape != parts.shape or not torch.allclose(whole, parts, rtol=1e-4, atol=1e-5):
+    if not _agree(whole, parts, 1e-4):
         raise _unsplittable(backbone, last_name, "its parts in sequence do not compute what the whole does")
     _freeze_all_but_trained(split, backbone)
-    return split
+    if is_plain:
+        return split
+    by_class_token = replace(split, block=ClassTokenBlock(last.module))
+    return by_class_token if _compute_the_same(split, by_class_token, shaken, received) else split
+
+
+def _shaken(model: nn.Module, parts: list[str]) -> dict[str, Tensor]:
+    """The parameters of those parts with a little noise, so that none can hide behind an initial value at which it has
+    no effect: a head of zeros, a LayerScale of 1e-5, a relative position."""
+    generator = torch.Generator().manual_seed(0)
+    return {
+        name: parameter.detach() + 0.05 * torch.randn(parameter.shape, generator=generator).to(parameter)
+        for name, parameter in model.named_parameters()
+        if name.startswith(tuple(f"{part}." for part in parts))
+    }
+
+
+def _agree(one: Tensor, two: Tensor, tolerance: float) -> bool:
+    return one.shape == two.shape and bool((one - two).abs().max() <= tolerance * one.abs().max())
+
+
+def _compute_the_same(split: SplitModel, other: SplitModel, tail: Mapping[str, Tensor], received: Tensor) -> bool:
+    """Do both turn what the last block receives into the same logits, with the same gradient of every parameter?
+
+    In double precision, where rounding cannot be an excuse.
+    """
+    received, tail = received.cpu().double(), {name: tensor.cpu().double() for name, tensor in tail.items()}
+    try:
+        one, two = (_logits_and_gradients(model, tail, model.block.lay_out(received)) for model in (split, other))
+    except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):
+        return False  # not a block that can be run this way
+    return all(_agree(a, b, 1e-10) for a, b in zip(one, two, strict=True))
+
+
+def _logits_and_gradients(model: SplitModel, parameters: Mapping[str, Tensor], cached: Tensor) -> list[Tensor]:
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in parameters.items()}
+    logits = model.tail_with(leaves, cached)
+    gradients = torch.autograd.grad(
+        logits.sin().sum(), list(leaves.values()), allow_unused=True, materialize_grads=True
+    )
+    return [logits.detach(), *gradients]
 
 
 def _unsplittable(backbone: Backbone, last_name: str, reason: str) -> LincBenchError:
@@ -212,7 +282,7 @@ def _children_in_order(model: nn.Module, call: Callable[[], object]) -> list[str
 
 def _freeze_all_but_trained(split: SplitModel, backbone: Backbone) -> None:
     split.model.requires_grad_(False)
-    split.last.requires_grad_(True)
+    split.block.module.requires_grad_(True)
     classifier = split.model.get_classifier()  # type: ignore[operator]
     for head in classifier if isinstance(classifier, tuple) else (classifier,):
         head.requires_grad_(True)
@@ -241,13 +311,22 @@ def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:
         ) from error
 
 
-def untrained_backbone(backbone: Backbone, num_classes: int) -> SplitModel:
+def untrained_backbone(backbone: Backbone, num_classes: int, is_plain: bool = False) -> SplitModel:
     """The same network with random weights: enough to know shapes and times, and never used for results."""
     import timm
 
     check_name(backbone.name)
     model = timm.create_model(backbone.name, pretrained=False, num_classes=num_classes, **_size_options(backbone))
-    return split_model(model.to(memory_format=torch.channels_last).eval(), backbone)
+    return split_model(model.to(memory_format=torch.channels_last).eval(), backbone, is_plain)
+
+
+@cache
+def pixel_statistics(name: str) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation per channel that a network's images are normalised by."""
+    import timm
+
+    config = timm.get_pretrained_cfg(name)
+    return torch.tensor(config.mean)[:, None, None], torch.tensor(config.std)[:, None, None]
 
 
 def _size_options(backbone: Backbone) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The command line: `linc-bench list`, `run` and `report`."""
+"""The command line: `linc-bench list`, `run`, `report` and `features`."""
 
 import argparse
 import errno
@@ -13,10 +13,11 @@ from rich.table import Table
 
 from benchmark.backbones import SUGGESTED, load_backbone
 from benchmark.datasets import known_datasets, missing_file
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, unknown_name
 from benchmark.estimate import estimate
 from benchmark.evaluation import evaluate
 from benchmark.executors import default_workers, make_executor
+from benchmark.features import in_bytes, remove_store, store_bytes, stores_in
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.noise import NOISE_KINDS, noise_named
 from benchmark.own_detectors import is_detector_file, load_detector, loaded_files
@@ -24,6 +25,7 @@ from benchmark.pipeline import Outcome, carry_out
 from benchmark.plan import Plan, Sources, Unit, plan_study
 from benchmark.progress import Progress, duration
 from benchmark.report import make_report
+from benchmark.storage import locked
 from benchmark.studies import STUDIES, LineUp, Study, study_named
 from detectors import DETECTORS, LINE_UPS, detector_named
 
@@ -75,6 +77,10 @@ def command_line() -> argparse.ArgumentParser:
     run.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
     run.add_argument("--image-size", type=int, metavar="PIXELS")
     run.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
+    run.add_argument(
+        "--plain", action="store_true", help="run the whole network in every step, without cached features"
+    )
+    run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_argument("--epochs", type=int)
     run.add_argument("--batch-size", type=int)
     run.add_argument(
@@ -92,7 +98,14 @@ def command_line() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="make tables and figures from what is on disk")
     report.set_defaults(command=_report)
     report.add_argument("study", nargs="?", help="default: every study with results")
-    for command in (run, report):
+
+    features = commands.add_parser("features", help="list cached features, or remove them")
+    features.set_defaults(command=_features)
+    features.add_argument("action", choices=("list", "clean"))
+    features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
+    features.add_argument("--unfinished", action="store_true", help="remove what was begun and not finished")
+    features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
+    for command in (run, report, features):
         command.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
     return parser
 
@@ -127,15 +140,17 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     sources = Sources(results, options.data_root, options.weights)
     plan = plan_study(study, sources, options.force)
     workers = _within("--workers", options.workers, 1, 4096) or default_workers(
-        study.training.threads, study.training.device, len(plan.units)
+        study.training.threads, study.training.device
     )
+    if not plan.stores_to_compute():
+        workers = min(workers, max(1, len(plan.to_train)))
     if options.dry_run:
         _show_plan(plan, workers, console)
         return 0
     results.prepare()
     for note in plan.notes():
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
-    with make_executor(min(workers, max(1, len(plan.to_train))), loaded_files()) as executor:
+    with make_executor(workers, loaded_files()) as executor:
         outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
     evaluate(plan, outcomes)
     trained, failed = (sum(map(bool, counts)) for counts in zip(*((o.trained, o.error) for o in outcomes), strict=True))
@@ -156,6 +171,8 @@ def _overridden(study: Study, options: argparse.Namespace) -> Study:
         study.training,
         epochs=_within("--epochs", options.epochs, 1, 100_000) or study.training.epochs,
         batch_size=_within("--batch-size", options.batch_size, 1, 10**6) or study.training.batch_size,
+        plain=options.plain or options.augment or study.training.plain,
+        augment=options.augment or study.training.augment,
     )
     changed = replace(
         study,
@@ -236,7 +253,7 @@ def _show_plan(plan: Plan, workers: int, console: Console) -> None:
     expected = estimate(plan, workers)
     console.print(
         f"{len(to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
-        f"{len(stores)}; about {duration(expected.seconds)} and {expected.bytes_on_disk / 1e6:,.1f} MB of disk "
+        f"{len(stores)}; about {duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk "
         "(from timing one batch here).", highlight=False, soft_wrap=True,
     )  # fmt: skip
 
@@ -257,6 +274,45 @@ def _scoring_state(unit: Unit, needed: bool) -> str:
 
 def _report(options: argparse.Namespace, console: Console) -> int:
     make_report(ResultsFolder(options.results), options.study, console)
+    return 0
+
+
+def _features(options: argparse.Namespace, console: Console) -> int:
+    results = ResultsFolder(options.results)
+    stores = {store.name: store for store in stores_in(results.all_features)}
+    if options.action == "clean":
+        return _clean_features(options, results, stores, console)
+    if not stores:
+        console.print(f"No features in {results.all_features}.", highlight=False)
+        return 0
+    table = Table(title=f"features in {results.all_features}", title_justify="left", title_style="bold")
+    for column in ("store", "size", "state"):
+        table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+    for name, store in stores.items():
+        table.add_row(name, in_bytes(store_bytes(store)), "whole" if store.exists() else "unfinished")
+    console.print(table)
+    return 0
+
+
+def _clean_features(
+    options: argparse.Namespace, results: ResultsFolder, stores: dict[str, Path], console: Console
+) -> int:
+    for name in options.store:
+        if name not in stores:
+            raise unknown_name("feature store", name, stores)
+    if not (options.store or options.all or options.unfinished):
+        raise LincBenchError("Say which: names that `linc-bench features list` shows, --unfinished, or --all.")
+    chosen = [
+        store
+        for name, store in stores.items()
+        if options.all or name in options.store or (options.unfinished and not store.exists())
+    ]
+    freed = 0
+    for store in chosen:
+        with locked(results.locks, store.name, seconds=0):
+            freed += store_bytes(store)
+            remove_store(store)
+    console.print(f"{len(chosen)} removed, {in_bytes(freed)} freed.", highlight=False)
     return 0
 
 

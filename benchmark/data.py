@@ -1,24 +1,54 @@
-"""What training is given: features with labels, some of the labels wrong."""
+"""What training is given: features, or live images, with labels, some of the labels wrong."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+Change = Callable[[Tensor], Tensor]
+
+
+class Rows(Protocol):
+    """An array, in memory or mapped from disk, or anything that is read like one."""
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
+
 
 @dataclass(frozen=True)
 class LabelledFeatures:
-    """What the frozen prefix made of a split, and the labels that training or evaluation is given for it."""
+    """What training reads of a split, and the labels that it is given for it."""
 
-    features: np.ndarray
+    features: Rows
     labels: Tensor
     rows: np.ndarray | None = None  # of `features`, if not all of them
 
     def gather(self, indices: Tensor) -> Tensor:
         wanted = indices.cpu().numpy()
         batch = torch.from_numpy(self.features[wanted if self.rows is None else self.rows[wanted]])
-        return batch.to(self.labels.device, torch.float32)
+        return batch.to(self.labels.device)
+
+    def batches(self, order: Tensor, size: int, change: Change | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        """Indices and features, batch by batch; each is gathered in the background while the one before is used."""
+
+        def read(indices: Tensor) -> tuple[Tensor, Tensor]:
+            batch = self.gather(indices)
+            return indices, change(batch) if change else batch
+
+        with ThreadPoolExecutor(1) as reader:
+            first, *others = torch.split(order, size)
+            upcoming = reader.submit(read, first)
+            for indices in others:
+                ready, upcoming = upcoming, reader.submit(read, indices)
+                yield ready.result()
+            yield upcoming.result()
+
+    def in_order(self, size: int) -> Iterator[Tensor]:
+        everyone = torch.arange(len(self.labels), device=self.labels.device)
+        return (batch for _, batch in self.batches(everyone, size))
 
     def subset(self, rows: np.ndarray) -> "LabelledFeatures":
         return LabelledFeatures(self.features, self.labels[torch.from_numpy(rows)], rows)

@@ -51,9 +51,9 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def default_workers(threads_per_run: int, device: str, units: int) -> int:
+def default_workers(threads_per_run: int, device: str) -> int:
     """As many as fit on the processors; one on an accelerator."""
     if device != "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores // threads_per_run, units))
+    return max(1, cores // threads_per_run)

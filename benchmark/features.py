@@ -1,12 +1,16 @@
-"""The frozen prefix's output for a whole data set, computed once and kept on disk.
+"""What the frozen prefix makes of a whole data set, computed once and kept on disk.
 
-A store is a folder with `features.npy`, training images first, then validation, then test. A killed computation goes on
-where it stopped, to the same bytes: batches have fixed borders and threads are a setting.
+A store is a folder with `features.npy` (training images first, then validation, then test) and `store.json`. It is
+filled in chunks with fixed borders, in any order and by any number of processes; a chunk that is done leaves a mark, so
+that a killed computation goes on where it stopped, to the same bytes.
 """
 
 import json
+import math
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +18,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmark.backbones import Backbone, SplitModel
-from benchmark.datasets import Dataset, DatasetInfo
+from benchmark.backbones import Backbone, SplitModel, pixel_statistics
+from benchmark.datasets import Dataset, DatasetInfo, Images
 from benchmark.errors import LincBenchError
-from benchmark.identity import digest_of, settings_of
+from benchmark.identity import Json, digest_of, settings_of
 from benchmark.layout import slug
-from benchmark.storage import new_array, open_array, write_json
+from benchmark.storage import MappedRows, new_array, open_array, write_json, write_text
 from benchmark.training import TrainingSettings
 
-BATCH = 64
-FLUSH_EVERY = 16  # batches between two marks that a resumed computation can start from
+BATCH = 32
+CHUNK = 4 * BATCH
+PARTIAL = ".partial-"
 
 
 def store_id(info: DatasetInfo, backbone: Backbone, training: TrainingSettings) -> str:
@@ -34,62 +39,134 @@ def store_id(info: DatasetInfo, backbone: Backbone, training: TrainingSettings) 
     return slug(f"{info.name}-{backbone.name}-{backbone.image_size}px-{digest}")
 
 
-@dataclass(frozen=True)
-class FeatureStore:
-    features: np.ndarray
-    sizes: tuple[int, int, int]
-
-    def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        first, second = self.sizes[0], self.sizes[0] + self.sizes[1]
-        return self.features[:first], self.features[first:second], self.features[second:]
-
-
-def open_store(folder: Path, info: DatasetInfo) -> FeatureStore:
-    return FeatureStore(open_array(folder / "features.npy"), info.sizes)
+def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows, MappedRows]:
+    """The features of the three splits; a damaged store is an error that says so."""
+    file, ends = folder / "features.npy", np.cumsum((0, *info.sizes)).tolist()
+    try:
+        if len(open_array(file)) != ends[-1]:
+            raise ValueError(f"{len(open_array(file))} images instead of {ends[-1]}")
+        train, validation, test = (MappedRows(file, slice(*window)) for window in pairwise(ends))
+    except (OSError, ValueError, EOFError) as error:
+        raise _useless(folder, f"is damaged ({error})") from error
+    return train, validation, test
 
 
-def compute_store(
+def check_weights(folder: Path, model: SplitModel) -> None:
+    """Weights that come from a hub under a name may change behind it."""
+    if read_about(folder)["weights_in_use"] != model.prefix_digest():
+        raise _useless(folder, "was computed with other weights than the network has now")
+
+
+def read_about(folder: Path) -> dict[str, Json]:
+    """Data set, backbone, and the weights that the store was computed with."""
+    try:
+        return json.loads((folder / "store.json").read_text())
+    except (OSError, ValueError) as error:
+        raise _useless(folder, f"is damaged ({error})") from error
+
+
+def _useless(folder: Path, why: str) -> LincBenchError:
+    return LincBenchError(
+        f"The feature store {folder} {why}. Remove it with `linc-bench features clean {folder.name}` "
+        "and run the same command again."
+    )
+
+
+def begin_store(
     folder: Path,
     dataset: Dataset,
     backbone: Backbone,
     model: SplitModel,
-    report: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """Fills `folder`, which appears when all is there; the caller holds its lock."""
+    say: Callable[[str], None] = lambda text: None,
+) -> list[range]:
+    """Makes room for the store, or finds what an earlier call left; returns the chunks of images that are missing.
+
+    The caller holds the store's lock until it has called `finish_store`.
+    """
+    partial = _partial(folder)
     total = sum(dataset.info.sizes)
-    partial = folder.with_name(f".partial-{folder.name}")
-    mark = partial / "rows_done.json"
-    done = json.loads(mark.read_text()) if mark.exists() else 0
-    if done:
-        features = np.lib.format.open_memmap(partial / "features.npy", mode="r+")
-    else:
-        partial.mkdir(parents=True, exist_ok=True)
-        shape = _prefix(dataset, 0, 1, model, backbone).shape[1:]
-        features = new_array(partial / "features.npy", (total, *shape), np.dtype(backbone.feature_dtype))
-    for number, start in enumerate(range(done, total, BATCH), start=1):
-        stop = min(start + BATCH, total)
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is reported below
-            batch = _prefix(dataset, start, stop, model, backbone).cpu().numpy().astype(features.dtype)
-        if not np.isfinite(batch).all():
+    if not (partial / "store.json").exists():
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        shape, dtype = (total, *feature_shape(model, backbone)), np.dtype(backbone.feature_dtype)
+        needed, free = math.prod(shape) * dtype.itemsize, shutil.disk_usage(partial).free
+        numbers = " × ".join(f"{size:,}" for size in shape)
+        say(f"features of {dataset.info.name}: {numbers} numbers, {in_bytes(needed)} ({dtype}) in {folder.parent}")
+        if needed > free:
+            partial.rmdir()
             raise LincBenchError(
-                f"Features {start} to {stop} of {dataset.info.name} do not fit into {features.dtype}. "
-                "Run with --feature-dtype float32."
+                f"The features of {dataset.info.name} need {in_bytes(needed)} and the disk has {in_bytes(free)} left. "
+                "Make room (linc-bench features list), choose another disk with --results DIR, or a smaller "
+                "--image-size."
             )
-        features[start:stop] = batch
-        if number % FLUSH_EVERY == 0:
-            features.flush()
-            write_json(mark, stop)
-        report(stop, total)
-    features.flush()
-    mark.unlink(missing_ok=True)
-    partial.rename(folder)
+        new_array(partial / "features.npy", shape, dtype)
+        about = {"data set": dataset.info.name, "backbone": settings_of(backbone), "path": model.summary()}
+        write_json(partial / "store.json", about | {"weights_in_use": model.prefix_digest()})
+    chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+    return [chunk for chunk in chunks if not _mark(partial, chunk).exists()]
+
+
+def feature_shape(model: SplitModel, backbone: Backbone) -> tuple[int, ...]:
+    device = next(model.model.parameters()).device
+    with torch.no_grad():
+        return tuple(model.cached(torch.zeros(1, 3, backbone.image_size, backbone.image_size, device=device)).shape[1:])
 
 
 @torch.no_grad()
-def _prefix(dataset: Dataset, start: int, stop: int, model: SplitModel, backbone: Backbone) -> Tensor:
-    device = next(model.model.parameters()).device
-    images = preprocess(_images(dataset, start, stop), backbone.image_size, model.mean, model.std)
-    return model.prefix(images.to(device))
+def fill_chunk(folder: Path, chunk: range, dataset: Dataset, backbone: Backbone, model: SplitModel) -> None:
+    partial, device = _partial(folder), next(model.model.parameters()).device
+    features = np.lib.format.open_memmap(partial / "features.npy", mode="r+")
+    for first in chunk[::BATCH]:
+        last = min(first + BATCH, chunk.stop)
+        images = preprocess(_images(dataset, first, last), backbone).to(device)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is reported below
+            batch = model.cached(images).cpu().numpy().astype(features.dtype)
+        if not np.isfinite(batch).all():
+            raise LincBenchError(
+                f"Features {first} to {last} of {dataset.info.name} do not fit into {features.dtype}. "
+                "Run with --feature-dtype float32."
+            )
+        features[first:last] = batch
+    features.flush()
+    write_text(_mark(partial, chunk), "")
+
+
+def finish_store(folder: Path) -> None:
+    partial = _partial(folder)
+    shutil.rmtree(partial / "done", ignore_errors=True)
+    partial.rename(folder)
+
+
+def stores_in(folder: Path) -> list[Path]:
+    """Every store, finished or not, by the name it has when it is finished."""
+    names = [path.name.removeprefix(PARTIAL) for path in folder.iterdir()] if folder.exists() else []
+    return [folder / name for name in sorted(set(names))]
+
+
+def store_bytes(folder: Path) -> int:
+    return sum((part / "features.npy").stat().st_size for part in _parts(folder) if (part / "features.npy").exists())
+
+
+def remove_store(folder: Path) -> None:
+    """Finished or not; the caller holds its lock."""
+    for part in _parts(folder):
+        shutil.rmtree(part)
+
+
+def _parts(folder: Path) -> list[Path]:
+    return [part for part in (folder, _partial(folder)) if part.exists()]
+
+
+def _partial(folder: Path) -> Path:
+    return folder.with_name(f"{PARTIAL}{folder.name}")
+
+
+def _mark(partial: Path, chunk: range) -> Path:
+    return partial / "done" / f"{chunk.start}-{chunk.stop}"
+
+
+def in_bytes(count: float) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _images(dataset: Dataset, start: int, stop: int) -> list[np.ndarray]:
@@ -104,10 +181,21 @@ def _images(dataset: Dataset, start: int, stop: int) -> list[np.ndarray]:
     return images
 
 
-def preprocess(images: Sequence[np.ndarray], size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+@dataclass(frozen=True)
+class LiveImages:
+    """The images of a split, read and preprocessed when they are asked for: what the plain path trains on."""
+
+    images: Images
+    backbone: Backbone
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return preprocess([self.images[row : row + 1][0] for row in rows.tolist()], self.backbone).numpy()
+
+
+def preprocess(images: Sequence[np.ndarray], backbone: Backbone) -> Tensor:
     """8-bit images, grey or colour and of any shape, as the batch a pretrained network expects."""
-    batch = torch.stack([_square(image, size) for image in images])
-    return (batch - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
+    mean, deviation = pixel_statistics(backbone.name)
+    return (torch.stack([_square(image, backbone.image_size) for image in images]) - mean) / deviation
 
 
 def _square(image: np.ndarray, size: int) -> Tensor:

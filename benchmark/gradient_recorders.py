@@ -1,8 +1,8 @@
 """Signals that take a gradient: per-sample gradient norms (GraNd) and the spread of input gradients (VoG)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -34,17 +34,18 @@ def gradient_norms(model: SplitModel, features_B: Tensor, labels_B: Tensor) -> T
 
 class _GradientNormRecorder(Recorder):
     def __init__(self, signal: "GradientNorms", context: RunContext) -> None:
-        self.signal, self.context = signal, context
+        self.name, self.context = signal.key, context
         self.epoch = min(signal.epoch or context.shape.epochs, context.shape.epochs)
         self.norms_N = new_array(context.folder / f"{signal.key}.npy", (context.shape.samples,), np.float64)
 
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if epoch != self.epoch:
             return
-        split = self.context.data.train
+        model, split = self.context.model, self.context.data.train
         everyone = torch.arange(self.context.shape.samples, device=split.labels.device)
-        for indices in torch.split(everyone, SAMPLES_AT_ONCE):
-            norms = gradient_norms(self.context.model, split.gather(indices), split.labels[indices])
+        for indices, features in split.batches(everyone, SAMPLES_AT_ONCE):
+            cached = model.cached(features) if model.is_plain else features
+            norms = gradient_norms(model, cached, split.labels[indices])
             self.norms_N[indices.cpu().numpy()] = norms.cpu().numpy()
         self.norms_N.flush()
 
@@ -63,47 +64,62 @@ class GradientNorms(Signal):
         return 1 + suspicion_N + example.generator.random(shape.samples)
 
 
-def input_gradients(
-    model: SplitModel, snapshots: list[Parameters], images_B: Tensor, labels_B: Tensor, output: str
-) -> Tensor:
-    """∂ output of the given label / ∂ pixel for each snapshot of the tail, averaged over channels.
+class View(NamedTuple):
+    """Of an image's gradient: at the end of which epoch, and of which output of the given label."""
 
-    The prefix runs forward once and backward once per snapshot: snapshots × images × height × width.
+    epoch: int
+    output: str
+
+
+def input_gradients(
+    model: SplitModel, snapshots: Mapping[int, Parameters], views: Iterable[View], images_B: Tensor, labels_B: Tensor
+) -> dict[View, Tensor]:
+    """∂ output of the given label / ∂ pixel, averaged over channels: images × height × width for each view.
+
+    The prefix runs forward once and backward once per view; the tail is differentiated on its own.
     """
     images_B = images_B.detach().requires_grad_()
-    features_B = model.prefix(images_B)
-    gradients = []
-    for snapshot in snapshots:
-        logits = model.tail_with(snapshot, features_B)
-        outputs = logits.softmax(1) if output == "probability" else logits
-        chosen = outputs.gather(1, labels_B[:, None]).sum()
-        (gradient,) = torch.autograd.grad(chosen, images_B, retain_graph=True)
-        gradients.append(gradient.mean(1))
-    return torch.stack(gradients)
+    cached_B = model.cached(images_B)
+    leaf_B = cached_B.detach().requires_grad_()
+    gradients = {}
+    for view in views:
+        logits = model.tail_with(snapshots[view.epoch], leaf_B)
+        outputs = logits.softmax(1) if view.output == "probability" else logits
+        (cotangent,) = torch.autograd.grad(outputs.gather(1, labels_B[:, None]).sum(), leaf_B)
+        (gradient,) = torch.autograd.grad(cached_B, images_B, cotangent, retain_graph=True)
+        gradients[view] = gradient.mean(1)
+    return gradients
 
 
 class _InputGradientRecorder(Recorder):
-    """Keeps the tail's weights at its checkpoints; at the end the images stream once through the prefix."""
+    """Keeps the tail's weights at the checkpoints; at the end the images stream through the prefix, once for all."""
 
-    def __init__(self, signal: "InputGradientSpread", context: RunContext) -> None:
-        self.signal, self.context, self.output = signal, context, signal.output
-        self.checkpoints = signal.epochs_of(context.shape.epochs)
-        self.snapshots: list[Parameters] = []
-        self.spread_N = new_array(context.folder / f"{signal.key}.npy", (context.shape.samples,), np.float64)
+    def __init__(self, signals: "Sequence[InputGradientSpread]", context: RunContext) -> None:
+        self.name, self.context = " and ".join(signal.key for signal in signals), context
+        self.views = {signal: signal.views(context.shape.epochs) for signal in signals}
+        self.all_views = tuple(dict.fromkeys(view for views in self.views.values() for view in views))
+        self.snapshots: dict[int, Parameters] = {}
+        shape = (context.shape.samples,)
+        self.spread_N = {
+            signal: new_array(context.folder / f"{signal.key}.npy", shape, np.float64) for signal in signals
+        }
 
     def after_epoch(self, epoch: int, predict: Predict) -> None:
-        if epoch in self.checkpoints:
+        if any(view.epoch == epoch for view in self.all_views):
             trained = self.context.model.trained()
-            self.snapshots.append({name: parameter.detach().clone() for name, parameter in trained.items()})
+            self.snapshots[epoch] = {name: parameter.detach().clone() for name, parameter in trained.items()}
 
     def at_end(self) -> None:
-        labels = self.context.data.train.labels
+        model, labels = self.context.model, self.context.data.train.labels
         for start in range(0, len(labels), IMAGES_AT_ONCE):
-            stop = min(start + IMAGES_AT_ONCE, len(labels))
-            images = self.context.images(start, stop).to(labels.device)
-            gradients = input_gradients(self.context.model, self.snapshots, images, labels[start:stop], self.output)
-            self.spread_N[start:stop] = gradients.std(0, correction=0).mean((1, 2)).cpu().numpy()
-        self.spread_N.flush()
+            some = slice(start, min(start + IMAGES_AT_ONCE, len(labels)))
+            images = self.context.images(some.start, some.stop).to(labels.device)
+            gradients = input_gradients(model, self.snapshots, self.all_views, images, labels[some])
+            for signal, views in self.views.items():
+                spread = torch.stack([gradients[view] for view in views]).std(0, correction=0)
+                self.spread_N[signal][some] = spread.mean((1, 2)).cpu().numpy()
+        for spread_N in self.spread_N.values():
+            spread_N.flush()
 
 
 @dataclass(frozen=True)
@@ -128,8 +144,15 @@ class InputGradientSpread(Signal):
             return tuple(dict.fromkeys(np.linspace(1, epochs, count).round().astype(int).tolist()))
         return tuple(range(1, count + 1)) if self.stage == "early" else tuple(range(epochs - count + 1, epochs + 1))
 
+    def views(self, epochs: int) -> tuple[View, ...]:
+        return tuple(View(epoch, self.output) for epoch in self.epochs_of(epochs))
+
     def recorder(self, context: RunContext) -> Recorder:
-        return _InputGradientRecorder(self, context)
+        return _InputGradientRecorder([self], context)
+
+    @classmethod
+    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
+        return [_InputGradientRecorder(signals, context)]
 
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         return 1 + suspicion_N + example.generator.random(shape.samples)

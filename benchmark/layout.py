@@ -27,8 +27,12 @@ class ResultsFolder:
     def scores(self, run_id: str, detector_id: str) -> Path:
         return self.all_scores(run_id) / f"{detector_id}.npy"
 
+    @property
+    def all_features(self) -> Path:
+        return self.root / "features"
+
     def features(self, store_id: str) -> Path:
-        return self.root / "features" / store_id
+        return self.all_features / store_id
 
     def given_labels(self, noise_id: str) -> Path:
         return self.root / "labels" / f"{noise_id}.npz"

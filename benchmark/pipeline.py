@@ -3,22 +3,23 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.backbones import SplitModel, load_backbone
-from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.backbones import Backbone, SplitModel, load_backbone
+from benchmark.data import LabelledFeatures, Rows, TrainingData
 from benchmark.datasets import SPLITS, Dataset, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.features import compute_store, open_store, preprocess
+from benchmark.features import LiveImages, begin_store, check_weights, fill_chunk, finish_store, open_store, preprocess
 from benchmark.identity import settings_of
 from benchmark.plan import Plan, Unit
 from benchmark.progress import Progress
@@ -28,6 +29,8 @@ from benchmark.recorders import Recorder, RunContext
 from benchmark.scores import has_scores, score_record
 from benchmark.storage import locked, new_array, open_array, whole_folder, write_json, write_npz
 from benchmark.training import Job
+
+T = TypeVar("T")
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses to be deterministic
 
@@ -44,7 +47,8 @@ class Outcome:
 
 def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
     """Runs every unit; one that fails does not stop the others."""
-    broken = prepare(plan, progress)
+    with _cancelling(executor):
+        broken = prepare(plan, executor, progress)
     outcomes = [Outcome(unit.run.run_id, error=str(reason)) for unit, reason in broken.items()]
     with progress.units(plan), _cancelling(executor):
         futures = {executor.submit(run_unit, unit): unit for unit in plan.units if unit not in broken}
@@ -68,7 +72,7 @@ def _cancelling(executor: Executor) -> Iterator[None]:
         raise
 
 
-def prepare(plan: Plan, progress: Progress) -> dict[Unit, LincBenchError]:
+def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, LincBenchError]:
     """What units share and none of them should do twice: features, given labels and answer keys.
 
     Returns the units whose data set cannot be had; if that is all of them, raises.
@@ -80,7 +84,7 @@ def prepare(plan: Plan, progress: Progress) -> dict[Unit, LincBenchError]:
             if units:
                 dataset = load_dataset(argument, plan.sources.data_root)
                 for unit in units:
-                    _compute_features(unit, dataset, progress)
+                    _compute_features(unit, dataset, executor, progress)
                     _write_labels(unit, dataset)
         except LincBenchError as error:
             broken |= dict.fromkeys(units, error)
@@ -93,19 +97,58 @@ def _lacks_something(plan: Plan, unit: Unit) -> bool:
     return unit in plan.to_train or not unit.sources.results.answer_key(unit.run.noise_id).exists()
 
 
-def _compute_features(unit: Unit, dataset: Dataset, progress: Progress) -> None:
-    if unit.store.exists():
+def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress: Progress) -> None:
+    """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
+    if not unit.needs_store or unit.store.exists():
         return
-    run = unit.run
-    _set_threads(run.training.threads)
-    model = load_backbone(
-        run.backbone, unit.info.num_classes, unit.sources.weights_file, 0, torch.device(run.training.device)
-    )
-    progress.say(f"{run.backbone.name} {model.summary()}")
+    total = sum(dataset.info.sizes)
     with locked(unit.sources.results.locks, unit.store.name):
-        if not unit.store.exists():
-            with progress.features(dataset.info.name) as report:
-                compute_store(unit.store, dataset, run.backbone, model, report)
+        if unit.store.exists():
+            return
+        model = _prefix_of(unit)
+        progress.say(f"{unit.run.backbone.name} {model.summary()}")
+        missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
+        done = total - sum(map(len, missing))
+        with progress.features(dataset.info.name) as report:
+            report(done, total)
+            for chunk in _as_they_come(executor, _fill_chunk, [(unit, chunk) for chunk in missing]):
+                done += len(chunk)
+                report(done, total)
+        finish_store(unit.store)
+
+
+def _as_they_come(executor: Executor, function: Callable[..., T], calls: list[tuple[Any, ...]]) -> Iterator[T]:
+    """Results in the order in which they are ready; after an error nothing more is begun."""
+    waiting: set[Future[T]] = set()
+    try:
+        for arguments in calls:
+            future = executor.submit(function, *arguments)
+            if future.done():  # it ran in this very process
+                yield future.result()
+            else:
+                waiting.add(future)
+        for future in as_completed(waiting):
+            yield future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _fill_chunk(unit: Unit, chunk: range) -> range:
+    dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
+    fill_chunk(unit.store, chunk, dataset, unit.run.backbone, _prefix_of(unit))
+    return chunk
+
+
+def _prefix_of(unit: Unit) -> SplitModel:
+    _set_threads(unit.run.training.threads)
+    return _any_head(unit.run.backbone, unit.sources.weights_file, unit.run.training.device)
+
+
+@lru_cache(maxsize=1)
+def _any_head(backbone: Backbone, weights_file: Path | None, device: str) -> SplitModel:
+    """Loaded once per process; what is cached does not depend on the classifier."""
+    return load_backbone(backbone, 2, weights_file, 0, torch.device(device))
 
 
 def _write_labels(unit: Unit, dataset: Dataset) -> None:
@@ -144,7 +187,11 @@ def train_record(unit: Unit) -> None:
     data, device = _training_data(unit), torch.device(settings.device)
 
     def new_model(seed: int) -> SplitModel:
-        return load_backbone(run.backbone, data.num_classes, unit.sources.weights_file, seed, device)
+        weights, classes = unit.sources.weights_file, data.num_classes
+        model = load_backbone(run.backbone, classes, weights, seed, device, settings.plain)
+        if unit.needs_store:
+            check_weights(unit.store, model)
+        return model
 
     def after_epoch(epoch: int) -> None:
         write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs})
@@ -193,7 +240,11 @@ def _same_bytes(one: Path, other: Path) -> bool:
 
 
 def _training_data(unit: Unit) -> TrainingData:
-    features = open_store(unit.store, unit.info).splits()
+    if unit.needs_store:
+        features: tuple[Rows, ...] = open_store(unit.store, unit.info)
+    else:
+        dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
+        features = tuple(LiveImages(split.images, unit.run.backbone) for split in dataset.splits)
     device = torch.device(unit.run.training.device)
     with np.load(unit.sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
         given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
@@ -204,11 +255,12 @@ def _training_data(unit: Unit) -> TrainingData:
 def _recorders(unit: Unit, folder: Path, model: SplitModel, data: TrainingData) -> list[Recorder]:
     def images(start: int, stop: int) -> Tensor:
         dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
-        return preprocess(list(dataset.train.images[start:stop]), unit.run.backbone.image_size, model.mean, model.std)
+        return preprocess(list(dataset.train.images[start:stop]), unit.run.backbone)
 
     context = RunContext(unit.shape, folder, model, data, images)
-    recorders = [signal.recorder(context) for signal in unit.signals]
-    return [recorder for recorder in recorders if recorder is not None]
+    kinds = dict.fromkeys(type(signal) for signal in unit.signals)
+    of_kind = {kind: [signal for signal in unit.signals if type(signal) is kind] for kind in kinds}
+    return [recorder for kind, signals in of_kind.items() for recorder in kind.recorders(signals, context)]
 
 
 @cache

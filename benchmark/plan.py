@@ -86,6 +86,11 @@ class Unit:
     def store(self) -> Path:
         return self.sources.results.features(store_id(self.info, self.run.backbone, self.run.training))
 
+    @property
+    def needs_store(self) -> bool:
+        """The plain path trains on the images themselves."""
+        return not self.run.training.plain
+
     def missing_signals(self) -> list[str]:
         """Signals that a finished record lacks; empty if it has all."""
         there = open_record(self.folder).arrays
@@ -117,7 +122,7 @@ class Plan:
         ]
 
     def stores_to_compute(self) -> dict[Path, Unit]:
-        return {unit.store: unit for unit in self.to_train if not unit.store.exists()}
+        return {unit.store: unit for unit in self.to_train if unit.needs_store and not unit.store.exists()}
 
 
 def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:

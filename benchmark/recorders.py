@@ -1,9 +1,9 @@
 """Signals, and the recorders that listen to training for them. A recorder observes and never disturbs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -65,6 +65,11 @@ class Signal:
     def recorder(self, context: RunContext) -> "Recorder | None":
         return None
 
+    @classmethod
+    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
+        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
+        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
+
     def bytes_needed(self, shape: RunShape) -> int:
         return 8 * shape.samples * (shape.epochs if self.per_epoch else 1)
 
@@ -78,9 +83,9 @@ class Signal:
 
 
 class Recorder:
-    """Owns one signal and hears of every batch, every epoch and the end."""
+    """Owns one signal, or several of a kind, and hears of every batch, every epoch and the end."""
 
-    signal: Signal
+    name: str = "a recorder without a name"  # what its time is charged to
 
     def after_batch(self, epoch: int, indices: Tensor, logits: Tensor) -> None:
         """`logits` are those that the update was computed from."""
@@ -94,7 +99,7 @@ class Recorder:
 
 class _LogitsRecorder(Recorder):
     def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.signal = signal
+        self.name = signal.key
         shape = context.shape.epochs, context.shape.samples, context.shape.classes
         self.logits_ENK = new_array(context.folder / f"{signal.key}.npy", shape, np.float32)
 
@@ -115,6 +120,11 @@ class _EvalLogitsRecorder(_LogitsRecorder):
 @dataclass(frozen=True)
 class _Logits(Signal):
     per_epoch: ClassVar[bool] = True
+
+    @classmethod
+    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
+        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
+        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.epochs * shape.samples * shape.classes
@@ -147,10 +157,9 @@ class _EmbeddingRecorder(Recorder):
     """Looks at the network before its first update."""
 
     def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.signal = signal
-        split, everyone = context.data.train, torch.arange(context.shape.samples)
+        self.name = signal.key
         with torch.no_grad():
-            parts = [context.model.embed(split.gather(indices)).cpu() for indices in torch.split(everyone, 256)]
+            parts = [context.model.embed(batch).cpu() for batch in context.data.train.in_order(256)]
         embedding = torch.cat(parts).numpy()
         new_array(context.folder / f"{signal.key}.npy", embedding.shape, np.float32)[:] = embedding
 
@@ -163,6 +172,11 @@ class Embedding(Signal):
 
     def recorder(self, context: RunContext) -> Recorder:
         return _EmbeddingRecorder(self, context)
+
+    @classmethod
+    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
+        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
+        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.samples * 1024

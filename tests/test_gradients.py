@@ -18,10 +18,11 @@ SIZE_OF = dict(MODELS)
 N, EPOCHS, CLASSES = 12, 5, 3
 
 
-@pytest.fixture(params=MODELS, ids=lambda model: model[0])
+@pytest.fixture(params=[(*model, path) for model in MODELS for path in ("fast", "plain")], ids=lambda model: model[::2])
 def split(request: pytest.FixtureRequest) -> SplitModel:
     torch.manual_seed(0)
-    return untrained_backbone(Backbone(*request.param), CLASSES)
+    name, size, path = request.param
+    return untrained_backbone(Backbone(name, size), CLASSES, is_plain=path == "plain")
 
 
 def image_size(split: SplitModel) -> int:
@@ -31,25 +32,30 @@ def image_size(split: SplitModel) -> int:
 States = list[dict[str, torch.Tensor]]
 
 
-def recorded(split: SplitModel, signal: Signal, folder: Path) -> tuple[np.ndarray, States, torch.Tensor, torch.Tensor]:
-    """The signal of a short training, the whole model's weights after each epoch, images and labels."""
+def recorded(
+    split: SplitModel, signal: Signal, folder: Path, *others: Signal
+) -> tuple[np.ndarray, States, torch.Tensor, torch.Tensor]:
+    """The signal of a short training, the whole model's weights after each epoch, images and labels.
+
+    Other signals of its kind may be recorded beside it.
+    """
     size = image_size(split)
     generator = torch.Generator().manual_seed(1)
     images = torch.rand(N, 3, size, size, generator=generator)
     labels = torch.randint(0, CLASSES, (N,), generator=generator)
     with torch.no_grad():
-        everyone = LabelledFeatures(split.prefix(images).numpy(), labels)
+        everyone = LabelledFeatures(split.features(images).numpy(), labels)
     data = TrainingData(everyone, everyone, everyone, CLASSES)
     context = RunContext(RunShape(EPOCHS, N, CLASSES), folder, split, data, lambda start, stop: images[start:stop])
-    recorder = signal.recorder(context)
-    assert recorder is not None
+    recorders = type(signal).recorders([signal, *others], context)
+    assert recorders
     states: States = []
 
     def keep(epoch: int) -> None:
         states.append({name: tensor.clone() for name, tensor in split.model.state_dict().items()})
 
     settings = TrainingSettings(epochs=EPOCHS, batch_size=4, learning_rate=1e-3)
-    train(split, data, CrossEntropy(labels), [recorder], settings, keep)
+    train(split, data, CrossEntropy(labels), recorders, settings, keep)
     return np.load(folder / f"{signal.key}.npy"), states, images, labels
 
 
@@ -87,6 +93,24 @@ def test_input_gradient_spread_is_that_of_the_whole_model(
             maps.append(pixel.grad[0].mean(0).double().numpy())
         brute = np.std(maps, axis=0).mean()
         assert spread[i] == pytest.approx(brute, rel=1e-4)
+
+
+def test_signals_of_a_kind_share_one_stream_and_stay_what_they_are(
+    split: SplitModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward_passes = []
+    original = SplitModel.cached
+    monkeypatch.setattr(SplitModel, "cached", lambda self, images: forward_passes.append(1) or original(self, images))
+    signals = InputGradientSpread(), InputGradientSpread(at_epochs=(1, 3, 5), output="probability")
+    before = {name: tensor.clone() for name, tensor in split.model.state_dict().items()}
+    (tmp_path / "together").mkdir()
+    recorded(split, signals[0], tmp_path / "together", signals[1])
+    together = len(forward_passes)
+    for signal in signals:
+        split.model.load_state_dict(before)
+        alone = recorded(split, signal, tmp_path)[0]
+        np.testing.assert_array_equal(np.load(tmp_path / "together" / f"{signal.key}.npy"), alone)
+    assert len(forward_passes) == 3 * together
 
 
 def test_checkpoints_of_each_stage() -> None:

@@ -13,6 +13,7 @@ from torch import nn
 
 from benchmark.backbones import SplitModel
 from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.last_block import WholeBlock
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
 from benchmark.training import CrossEntropy, History, Job, Recipe, Standard, TrainingSettings, predict, train
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
@@ -43,7 +44,7 @@ class Perceptron(SplitModel):
     """A tail that is all there is: the loop needs `tail` and `trained`, and recorders look at no more here."""
 
     def tail(self, features: torch.Tensor) -> torch.Tensor:
-        return self.model(features)
+        return self.model(features.float())
 
 
 def run(
@@ -53,7 +54,7 @@ def run(
 
     def new_model(seed: int) -> SplitModel:
         whole = network(seed)
-        models.append(Perceptron(whole, whole, (), "all", (), ()))
+        models.append(Perceptron(whole, WholeBlock(whole), (), "all"))
         return models[-1]
 
     history, _ = recipe.run(Job(data(), settings, new_model, recorders))
@@ -150,7 +151,7 @@ def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
 
         def new_model(seed: int) -> SplitModel:
             whole = network(seed)
-            return Perceptron(whole, whole, (), "all", (), ())
+            return Perceptron(whole, WholeBlock(whole), (), "all")
 
         return recipe.run(Job(changed, SETTINGS, new_model, lambda model: []))[1][HELD_OUT_LOGITS]
 
@@ -158,7 +159,7 @@ def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
     folds = list(KFold(3, shuffle=True, random_state=0).split(np.arange(90)))
     for kept, out in folds:
         whole = network(0)
-        model = Perceptron(whole, whole, (), "all", (), ())
+        model = Perceptron(whole, WholeBlock(whole), (), "all")
         fold = everything.with_training_rows(kept)
         train(model, fold, CrossEntropy(fold.train.labels), (), replace(SETTINGS, epochs=4))
         assert (logits_NK[out] == predict(model.tail, everything.train).numpy()[out]).all()

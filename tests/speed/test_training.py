@@ -1,0 +1,247 @@
+"""How much faster training on cached features is than the plain fine-tune, and how it grows. Run with `make bench`.
+
+Random weights: they take as long as trained ones. Every ratio comes from one run, the two sides by turns.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from benchmark.backbones import Backbone, SplitModel, untrained_backbone
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.gradient_recorders import IMAGES_AT_ONCE, View, input_gradients
+from benchmark.recorders import TRAIN_LOGITS, RunContext, RunShape
+from benchmark.training import CrossEntropy, TrainingSettings, train
+from tests.speed.conftest import Note
+
+CLASSES, BATCH = 11, 128
+CORES = min(2, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Case:
+    title: str
+    backbone: Backbone
+    plain_batch: int
+    samples: int  # in the map that training reads
+    least_compute: float = 1.0
+    least_end_to_end: float = 1.0
+
+
+CASES = [
+    Case("ViT-S/8, 224 px", Backbone("vit_small_patch8_224", 224), 4, 768, 400, 150),
+    Case("ViT-S/14, 112 px", Backbone("vit_small_patch14_dinov2", 112), 16, 4096),
+    Case("EfficientNet-Lite0, 64 px", Backbone("tf_efficientnet_lite0", 64), 64, 4096),
+]
+by_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+
+
+@pytest.fixture(autouse=True)
+def both_cores() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(CORES)
+    yield
+    torch.set_num_threads(threads)
+
+
+def by_turns(rounds: int, *calls: Callable[[], object]) -> list[float]:
+    """The least seconds of each call, after one round to warm up; a machine that is shared only ever adds time."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for turn in range(rounds + 1):
+        for call, taken in zip(calls, seconds, strict=True):
+            start = time.perf_counter()
+            call()
+            if turn:
+                taken.append(time.perf_counter() - start)
+    return [min(taken) for taken in seconds]
+
+
+def step(run: Callable[[torch.Tensor], torch.Tensor], model: SplitModel, inputs: torch.Tensor) -> Callable[[], None]:
+    labels = torch.arange(len(inputs)) % CLASSES
+
+    def once() -> None:
+        model.model.zero_grad()
+        F.cross_entropy(run(inputs), labels).backward()
+
+    return once
+
+
+def random_features(model: SplitModel, case: Case, count: int) -> torch.Tensor:
+    images = torch.rand(2, 3, case.backbone.image_size, case.backbone.image_size)
+    with torch.no_grad():
+        shape = model.features(images).shape[1:]
+    return torch.randn(count, *shape)
+
+
+@by_model
+def test_compute_of_a_step(benchmark, case: Case, note: Note) -> None:
+    """Features in memory, single precision: the network and nothing else."""
+    fast = untrained_backbone(case.backbone, CLASSES)
+    plain = untrained_backbone(case.backbone, CLASSES, is_plain=True)
+    images = torch.rand(case.plain_batch, 3, case.backbone.image_size, case.backbone.image_size)
+    fast_step = step(fast.tail, fast, random_features(fast, case, BATCH))
+    plain_seconds, fast_seconds = by_turns(7, step(plain.tail, plain, images), fast_step)
+    benchmark.pedantic(fast_step, rounds=5)
+    ratio = (plain_seconds / case.plain_batch) / (fast_seconds / BATCH)
+    note("plain fine-tune step", case.title, plain_seconds / case.plain_batch)
+    note("fast step, compute only", case.title, fast_seconds / BATCH, ratio, "the plain step")
+    assert ratio >= case.least_compute
+
+
+@by_model
+def test_training_from_the_map(benchmark, case: Case, note: Note, tmp_path: Path) -> None:
+    """The suite's own loop: half precision from disk, shuffled, optimiser, recording of logits."""
+    fast = untrained_backbone(case.backbone, CLASSES)
+    plain = untrained_backbone(case.backbone, CLASSES, is_plain=True)
+    images = torch.rand(case.plain_batch, 3, case.backbone.image_size, case.backbone.image_size)
+    np.save(tmp_path / "features.npy", random_features(fast, case, case.samples).half().numpy())
+    stored = np.load(tmp_path / "features.npy", mmap_mode="r")
+
+    def epoch() -> None:
+        data = training_data(np.asarray(stored))
+        train(fast, data, CrossEntropy(data.train.labels), recorders(fast, data, tmp_path), TrainingSettings(epochs=1))
+
+    def read_once() -> None:
+        in_memory.view(torch.float32).sum()
+
+    in_memory = torch.from_numpy(np.array(stored))
+    shuffled = np.random.default_rng(0).permutation(case.samples)
+
+    def gather() -> None:
+        for start in range(0, case.samples, BATCH):
+            np.asarray(stored)[shuffled[start : start + BATCH]]
+
+    calls = step(plain.tail, plain, images), epoch, gather, read_once
+    plain_seconds, epoch_seconds, gather_seconds, read_seconds = by_turns(5, *calls)
+    benchmark.pedantic(epoch, rounds=3)
+    per_image = epoch_seconds / case.samples
+    ratio = plain_seconds / case.plain_batch / per_image
+    note("training from the map", case.title, per_image, ratio, "the plain step")
+    note("gathering shuffled batches", case.title, gather_seconds / case.samples)
+    note("reading the features once", case.title, read_seconds / case.samples, epoch_seconds / read_seconds, "training")
+    assert ratio >= case.least_end_to_end
+
+
+def training_data(features: np.ndarray) -> TrainingData:
+    labels = torch.arange(len(features)) % CLASSES
+    few = LabelledFeatures(features[:2], labels[:2])
+    return TrainingData(LabelledFeatures(features, labels), few, few, CLASSES)
+
+
+def recorders(model: SplitModel, data: TrainingData, folder: Path) -> list:
+    shape = RunShape(1, len(data.train.labels), CLASSES)
+    return [TRAIN_LOGITS.recorder(RunContext(shape, folder, model, data, lambda start, stop: torch.empty(0)))]
+
+
+def test_several_runs_that_read_each_batch_once(benchmark, note: Note) -> None:
+    """What two recipes of one seed would gain by sharing widened tokens: the products for 12 queries at once
+    instead of twice for 6."""
+    tokens, queries = torch.randn(2, 785, 384), torch.randn(2, 12, 384)
+    half = tokens.half()
+
+    def pooled(query: torch.Tensor) -> None:
+        widened = half.float()
+        (query @ widened.transpose(1, 2)).softmax(-1) @ widened
+
+    together, apart = by_turns(200, lambda: pooled(queries), lambda: (pooled(queries[:, :6]), pooled(queries[:, 6:])))
+    benchmark.pedantic(pooled, args=(queries,), rounds=20)
+    note("attention of two runs that share a batch", CASES[0].title, together / 2, apart / together, "one by one")
+
+
+@pytest.mark.parametrize("case", CASES[1:], ids=lambda case: case.title)
+def test_input_gradients_of_three_checkpoints(benchmark, case: Case, note: Note) -> None:
+    """VoG's one stream, against the whole network forward and backward for each checkpoint."""
+    model = untrained_backbone(case.backbone, CLASSES)
+    plain = untrained_backbone(case.backbone, CLASSES, is_plain=True)
+    images = torch.rand(IMAGES_AT_ONCE, 3, case.backbone.image_size, case.backbone.image_size)
+    labels = torch.arange(IMAGES_AT_ONCE) % CLASSES
+    snapshots = {epoch: dict(model.trained()) for epoch in (1, 2, 3)}
+
+    def stream() -> None:
+        input_gradients(model, snapshots, [View(epoch, "logit") for epoch in snapshots], images, labels)
+
+    def brute() -> None:
+        for _ in snapshots:
+            pixels = images.clone().requires_grad_()
+            torch.autograd.grad(plain.model(pixels).gather(1, labels[:, None]).sum(), pixels)
+
+    brute_seconds, stream_seconds = by_turns(7, brute, stream)
+    benchmark.pedantic(stream, rounds=3)
+    ratio = brute_seconds / stream_seconds
+    note("VoG, three checkpoints", case.title, stream_seconds / IMAGES_AT_ONCE, ratio, "the whole network thrice")
+    assert ratio >= 1.25
+
+
+def test_an_epoch_grows_linearly_with_the_data(benchmark, note: Note, tmp_path: Path) -> None:
+    case, sizes = CASES[1], [1024, 2048, 4096, 8192]
+    model = untrained_backbone(case.backbone, CLASSES)
+    features = random_features(model, case, 1024).half().numpy()
+    everything = np.concatenate([features] * 8)
+
+    def epoch(count: int) -> Callable[[], None]:
+        data = training_data(everything[:count])
+        listening = recorders(model, data, tmp_path)
+        objective = CrossEntropy(data.train.labels)
+        return lambda: train(model, data, objective, listening, TrainingSettings(epochs=1))
+
+    seconds = by_turns(12, *map(epoch, sizes))
+    benchmark.pedantic(epoch(sizes[0]), rounds=1)
+    exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+    print([f"{1e3 * taken / count:.4f} ms per image" for taken, count in zip(seconds, sizes, strict=True)])
+    print(f"\nseconds of an epoch grow with n to the power of {exponent:.3f}")
+    assert 0.95 <= exponent <= 1.05
+
+
+# In a process of its own: the peak of what is not the mapped file's own pages, after training on so many samples.
+MEMORY = """
+import sys, threading, time
+from pathlib import Path
+import numpy as np, torch
+from tests.speed.test_training import CASES, CLASSES, recorders, training_data
+from benchmark.backbones import untrained_backbone
+from benchmark.training import CrossEntropy, TrainingSettings, train
+torch.set_num_threads(1)
+folder, peak, done = Path(sys.argv[1]), 0, False
+data = training_data(np.asarray(np.load(folder / "features.npy", mmap_mode="r")[: int(sys.argv[2])]))
+model = untrained_backbone(CASES[1].backbone, CLASSES)
+def watch():
+    global peak
+    while not done:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        peak = max(peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")))
+        time.sleep(0.002)
+thread = threading.Thread(target=watch); thread.start()
+train(model, data, CrossEntropy(data.train.labels), recorders(model, data, folder), TrainingSettings(epochs=1))
+done = True; thread.join()
+print(peak)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_memory_above_the_map_stays_flat(benchmark, tmp_path: Path) -> None:
+    case, sizes = CASES[1], [1024, 16384]
+    features = random_features(untrained_backbone(case.backbone, CLASSES), case, 1024).half().numpy()
+    stored = np.lib.format.open_memmap(tmp_path / "features.npy", "w+", np.float16, (sizes[-1], *features.shape[1:]))
+    for start in range(0, sizes[-1], 1024):
+        stored[start : start + 1024] = features
+
+    def peak(count: int) -> int:
+        command = [sys.executable, "-c", MEMORY, str(tmp_path), str(count)]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        return int(ended.stdout)
+
+    small, large = map(peak, sizes)
+    benchmark.pedantic(peak, args=(sizes[0],), rounds=1)
+    megabytes = [round(count / 1e6) for count in (small, large, stored.nbytes)]
+    print(f"\n{megabytes[0]} MB for {sizes[0]:,} samples, {megabytes[1]} MB for {sizes[1]:,}; map: {megabytes[2]} MB")
+    assert large - small < 0.1 * small

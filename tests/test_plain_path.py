@@ -1,0 +1,93 @@
+"""The plain path: the witness that caching changes nothing, and where augmentation happens."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmark.augmentation import flip_and_crop
+from benchmark.backbones import Backbone, load_backbone
+from benchmark.cli import main
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.datasets import load_dataset
+from benchmark.errors import LincBenchError
+from benchmark.features import LiveImages
+from benchmark.record import open_record
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.training import CrossEntropy, History, TrainingSettings, predict, train
+from tests.conftest import score_bytes
+
+BACKBONE = Backbone(image_size=32)
+
+
+def records(results: Path) -> list:
+    return [open_record(folder) for folder in sorted((results / "runs").iterdir(), key=lambda path: path.name)]
+
+
+def test_the_plain_path_sees_what_the_fast_one_sees(quick: tuple[str, ...], tmp_path: Path) -> None:
+    fast, plain = tmp_path / "fast", tmp_path / "plain"
+    short = [*quick, "--epochs", "3", "--detector", "AUM", "--detector", "mean loss"]
+    assert main([*short, "--feature-dtype", "float32", "--results", str(fast)]) == 0
+    assert main([*short, "--plain", "--results", str(plain)]) == 0
+    assert not (plain / "features").exists()
+    for one, other in zip(records(fast), records(plain), strict=True):
+        assert one.settings["recipe"] == other.settings["recipe"]
+        if TRAIN_LOGITS in one:
+            for signal in (
+                TRAIN_LOGITS,
+                EVAL_LOGITS,
+            ):  # later, Adam turns rounding into steps wherever gradients are none
+                first_one, first_other = one[signal][0], other[signal][0]
+                assert np.abs(first_one - first_other).max() < 1e-3 * np.abs(first_one).max()
+    tables = [pd.read_csv(results / "metrics.csv").set_index(["detector", "line_up"]) for results in (fast, plain)]
+    assert (tables[0]["auroc"] - tables[1]["auroc"]).abs().max() < 0.01
+
+
+def live(samples: int = 96) -> TrainingData:
+    digits = load_dataset("digits")
+    labels = torch.from_numpy(digits.train.labels[:samples])
+    split = LabelledFeatures(LiveImages(digits.train.images, BACKBONE), labels)
+    return TrainingData(split, split, split, 10)
+
+
+def trained(augment: bool, seed: int = 0) -> tuple[torch.Tensor, History]:
+    model = load_backbone(BACKBONE, 10, None, 0, torch.device("cpu"), is_plain=True)
+    data = live()
+    settings = TrainingSettings(epochs=2, batch_size=32, plain=True, augment=augment, seed=seed)
+    history = train(model, data, CrossEntropy(data.train.labels), [], settings)
+    return predict(model.tail, data.test), history
+
+
+def test_augmentation_repeats_itself_and_touches_training_only() -> None:
+    (one, history), (same, _), (without, plain_history) = trained(True), trained(True), trained(False)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, without)
+    assert history.rows[-1]["train_loss"] != plain_history.rows[-1]["train_loss"]
+    predicted = history.predictions["test"][-1]
+    assert (predicted == one.argmax(1).numpy()).all(), "evaluation sees the images as they are"
+
+
+def test_flips_and_crops_move_images_and_nothing_else() -> None:
+    images = torch.arange(2 * 3 * 16 * 16.0).reshape(2, 3, 16, 16).repeat(50, 1, 1, 1)
+    changed = flip_and_crop(images, torch.Generator().manual_seed(0))
+    assert changed.shape == images.shape
+    assert torch.isin(changed, images).all(), "every pixel comes from the image"
+    as_it_was = [torch.equal(a, b) for a, b in zip(images, changed, strict=True)]
+    mirrored = [(row[0, 8, 1:] < row[0, 8, :-1]).sum() > 8 for row in changed]
+    assert sum(as_it_was) < 20
+    assert 30 < sum(mirrored) < 70, "about half are mirrored"
+
+
+def test_augmentation_needs_live_images() -> None:
+    with pytest.raises(LincBenchError, match="plain path"):
+        TrainingSettings(augment=True)
+
+
+def test_augmentation_from_the_command_line(quick: tuple[str, ...], tmp_path: Path) -> None:
+    """Two workers or none: the same bytes, though images are changed in the background."""
+    short = [*quick, "--epochs", "2", "--augment"]
+    for workers in ("1", "2"):
+        assert main([*short, "--workers", workers, "--results", str(tmp_path / workers)]) == 0
+    assert score_bytes(tmp_path / "1") == score_bytes(tmp_path / "2")
