@@ -112,10 +112,10 @@ class SplitModel:
         cached = self.cached(features) if self.is_plain else features
         return self._head(self.block.fast(cached), pre_logits=True)
 
-    def tail_with(self, parameters: Mapping[str, Tensor], cached: Tensor) -> Tensor:
+    def tail_with(self, parameters: Mapping[str, Tensor], cached: Tensor, way: str = "__call__") -> Tensor:
         """Logits with other values of the tail's parameters, by their timm names; torch can batch it over samples."""
         renamed = {f"model.{name}": tensor for name, tensor in parameters.items()}
-        return functional_call(_Tail(self), renamed, (cached.to(next(iter(parameters.values())).dtype),))
+        return functional_call(_Tail(self, way), renamed, (cached.to(next(iter(parameters.values())).dtype),))
 
     def _head(self, features: Tensor, **options: bool) -> Tensor:
         for module in self.between:
@@ -126,9 +126,9 @@ class SplitModel:
         return {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
 
     def prefix_digest(self) -> str:
-        """Of every weight and statistic that cached features may depend on."""
+        """Of the layout of cached features, and of every weight and statistic that they may depend on."""
         later = {id(tensor) for module in self.between for tensor in (*module.parameters(), *module.buffers())}
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(type(self.block).__name__.encode())
         for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
             if not tensor.requires_grad and id(tensor) not in later:
                 digest.update(name.encode())
@@ -151,12 +151,12 @@ class SplitModel:
 class _Tail(nn.Module):
     """The tail as a module, for torch's functional calls."""
 
-    def __init__(self, split: SplitModel) -> None:
+    def __init__(self, split: SplitModel, way: str) -> None:
         super().__init__()
-        self.model, self.split = split.model, split
+        self.model, self.split, self.block = split.model, split, getattr(split.block, way)
 
     def forward(self, cached: Tensor) -> Tensor:
-        return self.split._head(self.split.block(cached))
+        return self.split._head(self.block(cached))
 
 
 class _ReachedLastBlockError(Exception):
@@ -238,15 +238,20 @@ def _compute_the_same(split: SplitModel, other: SplitModel, tail: Mapping[str, T
     """
     received, tail = received.cpu().double(), {name: tensor.cpu().double() for name, tensor in tail.items()}
     try:
-        one, two = (_logits_and_gradients(model, tail, model.block.lay_out(received)) for model in (split, other))
+        one, two, fast = (
+            _logits_and_gradients(model, tail, model.block.lay_out(received), way)
+            for model, way in ((split, "__call__"), (other, "__call__"), (other, "fast"))
+        )
     except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):
         return False  # not a block that can be run this way
-    return all(_agree(a, b, 1e-10) for a, b in zip(one, two, strict=True))
+    return all(_agree(a, b, 1e-10) and _agree(a, c, 1e-10) for a, b, c in zip(one, two, fast, strict=True))
 
 
-def _logits_and_gradients(model: SplitModel, parameters: Mapping[str, Tensor], cached: Tensor) -> list[Tensor]:
+def _logits_and_gradients(
+    model: SplitModel, parameters: Mapping[str, Tensor], cached: Tensor, way: str
+) -> list[Tensor]:
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in parameters.items()}
-    logits = model.tail_with(leaves, cached)
+    logits = model.tail_with(leaves, cached, way)
     gradients = torch.autograd.grad(
         logits.sin().sum(), list(leaves.values()), allow_unused=True, materialize_grads=True
     )

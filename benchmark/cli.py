@@ -307,6 +307,9 @@ def _clean_features(
         for name, store in stores.items()
         if options.all or name in options.store or (options.unfinished and not store.exists())
     ]
+    for run_id in results.all_running():
+        with locked(results.locks, run_id, seconds=0):
+            pass  # whoever holds it is reading features
     freed = 0
     for store in chosen:
         with locked(results.locks, store.name, seconds=0):

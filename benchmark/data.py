@@ -51,7 +51,8 @@ class LabelledFeatures:
         return (batch for _, batch in self.batches(everyone, size))
 
     def subset(self, rows: np.ndarray) -> "LabelledFeatures":
-        return LabelledFeatures(self.features, self.labels[torch.from_numpy(rows)], rows)
+        own = rows if self.rows is None else self.rows[rows]
+        return LabelledFeatures(self.features, self.labels[torch.from_numpy(rows)], own)
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,9 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
     return train, validation, test
 
 
-def check_weights(folder: Path, model: SplitModel) -> None:
-    """Weights that come from a hub under a name may change behind it."""
-    if read_about(folder)["weights_in_use"] != model.prefix_digest():
+def check_weights(folder: Path, model: SplitModel, place: Path | None = None) -> None:
+    """Weights that come from a hub under a name may change behind it. An unfinished store has another place."""
+    if read_about(place or folder)["weights_in_use"] != model.prefix_digest():
         raise _useless(folder, "was computed with other weights than the network has now")
 
 
@@ -102,6 +102,8 @@ def begin_store(
         new_array(partial / "features.npy", shape, dtype)
         about = {"data set": dataset.info.name, "backbone": settings_of(backbone), "path": model.summary()}
         write_json(partial / "store.json", about | {"weights_in_use": model.prefix_digest()})
+    else:
+        check_weights(folder, model, partial)
     chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
     return [chunk for chunk in chunks if not _mark(partial, chunk).exists()]
 
@@ -124,7 +126,7 @@ def fill_chunk(folder: Path, chunk: range, dataset: Dataset, backbone: Backbone,
         if not np.isfinite(batch).all():
             raise LincBenchError(
                 f"Features {first} to {last} of {dataset.info.name} do not fit into {features.dtype}. "
-                "Run with --feature-dtype float32."
+                "Run with --feature-dtype float32; `linc-bench features clean --unfinished` gives back the room."
             )
         features[first:last] = batch
     features.flush()

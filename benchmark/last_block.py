@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 SCRATCH_BYTES = 3 * 2**20  # tokens in full precision at a time: about what a core's own cache holds
 
@@ -121,6 +122,7 @@ class _PoolInCache(torch.autograd.Function):
         return pooled_BHD
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient_BHD: Tensor) -> tuple[Tensor, None]:
         weights_BHT, tokens_BTD = ctx.saved_tensors
         query_gradient_BHD = torch.empty_like(gradient_BHD, memory_format=torch.contiguous_format)
@@ -155,8 +157,12 @@ class PointwiseConv(nn.Conv2d):
 def make_pointwise(part: nn.Module) -> None:
     """Turns every plain 1 × 1 convolution of `part` into the above; parameters and names stay what they are."""
     for module in part.modules():
-        if type(module) is nn.Conv2d and (module.kernel_size, module.stride, module.groups) == ((1, 1), (1, 1), 1):
+        if type(module) is nn.Conv2d and _is_pointwise(module):
             module.__class__ = PointwiseConv
+
+
+def _is_pointwise(conv: nn.Conv2d) -> bool:
+    return (conv.kernel_size, conv.stride, conv.padding, conv.groups) == ((1, 1), (1, 1), (0, 0), 1)
 
 
 def channels_last(batch: Tensor) -> Tensor:

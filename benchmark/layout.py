@@ -43,6 +43,10 @@ class ResultsFolder:
     def running(self, run_id: str) -> Path:
         return self.root / "running" / f"{run_id}.json"
 
+    def all_running(self) -> list[str]:
+        """Runs that say they are being trained; one that was killed may still say so."""
+        return sorted(path.stem for path in (self.root / "running").glob("*.json"))
+
     @property
     def locks(self) -> Path:
         return self.root / "locks"

@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -88,6 +88,9 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
                     _write_labels(unit, dataset)
         except LincBenchError as error:
             broken |= dict.fromkeys(units, error)
+        except BrokenExecutor as error:
+            reason = LincBenchError(f"A worker died while computing the features of {argument}: {error}")
+            raise reason from error
     if broken and len(broken) == len(plan.units):
         raise next(iter(broken.values()))
     return broken
@@ -141,7 +144,7 @@ def _fill_chunk(unit: Unit, chunk: range) -> range:
 
 
 def _prefix_of(unit: Unit) -> SplitModel:
-    _set_threads(unit.run.training.threads)
+    set_up_torch(unit.run.training.threads)
     return _any_head(unit.run.backbone, unit.sources.weights_file, unit.run.training.device)
 
 
@@ -182,15 +185,17 @@ def run_unit(unit: Unit) -> Outcome:
 
 def train_record(unit: Unit) -> None:
     run, settings = unit.run, unit.run.training
-    _set_threads(settings.threads)
+    set_up_torch(settings.threads)
     started = time.perf_counter()
     data, device = _training_data(unit), torch.device(settings.device)
+    path: set[str] = set()
 
     def new_model(seed: int) -> SplitModel:
         weights, classes = unit.sources.weights_file, data.num_classes
         model = load_backbone(run.backbone, classes, weights, seed, device, settings.plain)
         if unit.needs_store:
             check_weights(unit.store, model)
+        path.add(model.summary())
         return model
 
     def after_epoch(epoch: int) -> None:
@@ -215,6 +220,7 @@ def train_record(unit: Unit) -> None:
             "epochs": len(history.rows),
             "signals": {key: {"shape": list(array.shape), "dtype": str(array.dtype)} for key, array in arrays.items()},
             "seconds": seconds,
+            "path": " and ".join(sorted(path)),
         }
         write_json(folder / "record.json", about | provenance())
 
@@ -265,13 +271,16 @@ def _recorders(unit: Unit, folder: Path, model: SplitModel, data: TrainingData) 
 
 @cache
 def _dataset(argument: str, data_root: Path | None) -> Dataset:
-    """Read once per process, and only by a recorder that needs the images themselves."""
+    """Read once per process, and only where images are needed: features, live training, gradients of pixels."""
     return load_dataset(argument, data_root)
 
 
-def _set_threads(threads: int) -> None:
+def set_up_torch(threads: int) -> None:
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
+    # Filling memory that nobody reads takes a tenth of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    torch.backends.cudnn.allow_tf32 = False  # convolutions as exact as everything else
 
 
 def _sentence(error: Exception) -> str:

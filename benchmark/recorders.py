@@ -121,11 +121,6 @@ class _EvalLogitsRecorder(_LogitsRecorder):
 class _Logits(Signal):
     per_epoch: ClassVar[bool] = True
 
-    @classmethod
-    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
-        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
-        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
-
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.epochs * shape.samples * shape.classes
 
@@ -172,11 +167,6 @@ class Embedding(Signal):
 
     def recorder(self, context: RunContext) -> Recorder:
         return _EmbeddingRecorder(self, context)
-
-    @classmethod
-    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
-        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
-        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.samples * 1024

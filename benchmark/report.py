@@ -12,7 +12,16 @@ from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.plots import draw_all
 from benchmark.storage import write_text
 from benchmark.studies import STUDIES
-from benchmark.tables import accuracy_table, as_markdown, auc_table, for_terminal, settings, spread_note, troubles
+from benchmark.tables import (
+    accuracy_table,
+    as_markdown,
+    auc_table,
+    for_terminal,
+    settings,
+    speed_table,
+    spread_note,
+    troubles,
+)
 
 README = Path("README.md")
 
@@ -33,6 +42,9 @@ def make_report(
         )
     for name in studies if study is None else [study]:
         _report_study(results, name, console, runs)
+    speed = read_table(results.table_data("speed"))
+    if results.root == DEFAULT_RESULTS and not speed.empty:
+        _fill_readme("speed", as_markdown("Measured by `make bench` on two cores", speed_table(speed)))
 
 
 def _report_study(results: ResultsFolder, study: str, console: Console, runs: Collection[str] | None) -> None:

@@ -81,6 +81,25 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def speed_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """What `make bench` measured: milliseconds per image, and how many times faster than what it is compared with.
+
+    One row per measurement, one column per network.
+    """
+    shown = rows.assign(
+        cell=[
+            f"{milliseconds:.3g} ms" + (f" ({ratio:.3g} × {against})" if against else "")
+            for milliseconds, ratio, against in zip(
+                rows["milliseconds"], rows["ratio"], rows["against"].fillna(""), strict=True
+            )
+        ]
+    )
+    table = shown.pivot(index="what", columns="model", values="cell").fillna("–")
+    order = rows.groupby("what")["milliseconds"].max().sort_values(ascending=False).index
+    models = rows.groupby("model")["milliseconds"].max().sort_values(ascending=False).index
+    return table.loc[order, models].reset_index().rename(columns={"what": "per image"})
+
+
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
     drawn = Table(title=title, title_justify="left", title_style="bold")
     for column in table.columns:

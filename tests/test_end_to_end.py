@@ -426,8 +426,11 @@ def test_features_are_listed_and_cleaned(
     assert "no feature store called 'nosuch'" in fails("features", "clean", "nosuch", "--results", copied)
     assert main(["features", "clean", "--unfinished", "--results", str(copied)]) == 0
     assert list((copied / "features").iterdir()) == [store]
-    with locked(copied / "locks", store.name):
-        assert "in use" in fails("features", "clean", store.name, "--results", copied)
+    (copied / "running").mkdir(exist_ok=True)
+    (copied / "running" / "some-run.json").write_text("{}")
+    for name in (store.name, "some-run"):
+        with locked(copied / "locks", name):
+            assert f"{name} is in use" in fails("features", "clean", store.name, "--results", copied)
     before = score_bytes(copied)
     assert main(["features", "clean", store.name, "--results", str(copied)]) == 0
     assert "1 removed, 0.2 MB freed" in capsys.readouterr().out

@@ -144,13 +144,20 @@ def test_trained_weights_load_back_into_plain_timm(name: str, size: int) -> None
 @pytest.mark.parametrize("scratch", [1, 2**17, 2**30])
 def test_images_at_a_time_change_nothing(scratch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     split, _ = built(*PLAIN_BLOCK)
+    monkeypatch.setattr(last_block, "SCRATCH_BYTES", scratch)
     with torch.no_grad():
-        features = split.features(torch.rand(7, 3, 64, 64))
-        expected = split.tail_with(split.trained(), features)
-        monkeypatch.setattr(last_block, "SCRATCH_BYTES", scratch)
-        torch.testing.assert_close(split.tail(features), expected, rtol=1e-5, atol=1e-5)
-        halved = split.tail(features.half())
-        torch.testing.assert_close(halved, split.tail(features.half().float()), rtol=1e-6, atol=1e-6)
+        half = split.features(torch.rand(7, 3, 64, 64)).half()
+    for features in (half, half.float()):
+        split.model.zero_grad()
+        expected = split.tail_with(split.trained(), half.float())
+        expected.sin().sum().backward()
+        theirs = {name: gradient.clone() for name, gradient in gradients(split.model).items()}
+        split.model.zero_grad()
+        logits = split.tail(features)
+        logits.sin().sum().backward()
+        torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
+        for name, gradient in gradients(split.model).items():
+            assert (gradient - theirs[name]).abs().max() <= 1e-5 * theirs[name].abs().max(), name
 
 
 def test_a_pointwise_convolution_is_timms_own() -> None:

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from benchmark.augmentation import flip_and_crop
-from benchmark.backbones import Backbone, load_backbone
+from benchmark.backbones import Backbone, load_backbone, untrained_backbone
 from benchmark.cli import main
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.datasets import load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.features import LiveImages
+from benchmark.last_block import ClassTokenBlock
 from benchmark.record import open_record
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
 from benchmark.training import CrossEntropy, History, TrainingSettings, predict, train
@@ -45,6 +46,37 @@ def test_the_plain_path_sees_what_the_fast_one_sees(quick: tuple[str, ...], tmp_
     assert (tables[0]["auroc"] - tables[1]["auroc"]).abs().max() < 0.01
 
 
+def test_the_plain_path_of_a_vision_transformer_sees_the_same() -> None:
+    backbone, digits = Backbone("vit_tiny_patch16_224", 32), load_dataset("digits")
+    labels = torch.from_numpy(digits.train.labels[:96])
+    images = LiveImages(digits.train.images, backbone)
+    logits = []
+    for is_plain in (False, True):
+        torch.manual_seed(0)
+        model = untrained_backbone(backbone, 10, is_plain)
+        assert is_plain or isinstance(model.block, ClassTokenBlock)
+        with torch.no_grad():
+            features = images if is_plain else model.features(torch.from_numpy(images[np.arange(96)])).numpy()
+        split = LabelledFeatures(features, labels)
+        settings = TrainingSettings(epochs=3, batch_size=32, plain=is_plain)
+        train(model, TrainingData(split, split, split, 10), CrossEntropy(labels), [], settings)
+        logits.append(predict(model.tail, split))
+    assert (logits[0] - logits[1]).abs().max() < 1e-3 * logits[0].abs().max()
+
+
+@pytest.mark.parametrize("size", [56])
+def test_half_precision_hardly_changes_what_detectors_find(real_data: Path, tmp_path: Path, size: int) -> None:
+    weights = real_data / "vit_small_patch14_dinov2.safetensors"
+    options = ["--dataset", "breastmnist", "--data-root", str(real_data), "--weights", str(weights), "--seed", "0"]
+    options += ["--backbone", "vit_small_patch14_dinov2", "--image-size", str(size), "--epochs", "10"]
+    options += [word for name in ("LiNC", "AUM", "DataMaps", "EL2N", "mean loss") for word in ("--detector", name)]
+    found = []
+    for dtype in ("float16", "float32"):
+        assert main(["run", *options, "--feature-dtype", dtype, "--results", str(tmp_path / dtype)]) == 0
+        found.append(pd.read_csv(tmp_path / dtype / "metrics.csv").set_index(["detector", "line_up"])["auroc"])
+    assert (found[0] - found[1]).abs().max() < 0.002
+
+
 def live(samples: int = 96) -> TrainingData:
     digits = load_dataset("digits")
     labels = torch.from_numpy(digits.train.labels[:samples])
@@ -73,7 +105,7 @@ def test_flips_and_crops_move_images_and_nothing_else() -> None:
     images = torch.arange(2 * 3 * 16 * 16.0).reshape(2, 3, 16, 16).repeat(50, 1, 1, 1)
     changed = flip_and_crop(images, torch.Generator().manual_seed(0))
     assert changed.shape == images.shape
-    assert torch.isin(changed, images).all(), "every pixel comes from the image"
+    assert all(torch.isin(new, old).all() for new, old in zip(changed, images, strict=True)), "its own pixels only"
     as_it_was = [torch.equal(a, b) for a, b in zip(images, changed, strict=True)]
     mirrored = [(row[0, 8, 1:] < row[0, 8, :-1]).sum() > 8 for row in changed]
     assert sum(as_it_was) < 20

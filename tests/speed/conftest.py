@@ -26,7 +26,7 @@ def note() -> Note:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A complete and successful run replaces the file; a partial one replaces the rows that it measured."""
+    """A successful run replaces the rows that it measured."""
     if not _rows or exitstatus != 0:
         return
     new = pd.DataFrame(_rows, columns=COLUMNS, dtype=str)

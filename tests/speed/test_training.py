@@ -19,7 +19,9 @@ import torch.nn.functional as F
 from benchmark.backbones import Backbone, SplitModel, untrained_backbone
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.gradient_recorders import IMAGES_AT_ONCE, View, input_gradients
+from benchmark.pipeline import set_up_torch
 from benchmark.recorders import TRAIN_LOGITS, RunContext, RunShape
+from benchmark.storage import MappedRows
 from benchmark.training import CrossEntropy, TrainingSettings, train
 from tests.speed.conftest import Note
 
@@ -47,10 +49,12 @@ by_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 
 @pytest.fixture(autouse=True)
 def both_cores() -> Iterator[None]:
+    """As a run of the suite sets torch up, but with two threads."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(CORES)
+    set_up_torch(CORES)
     yield
     torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(False)
 
 
 def by_turns(rounds: int, *calls: Callable[[], object]) -> list[float]:
@@ -104,21 +108,21 @@ def test_training_from_the_map(benchmark, case: Case, note: Note, tmp_path: Path
     plain = untrained_backbone(case.backbone, CLASSES, is_plain=True)
     images = torch.rand(case.plain_batch, 3, case.backbone.image_size, case.backbone.image_size)
     np.save(tmp_path / "features.npy", random_features(fast, case, case.samples).half().numpy())
-    stored = np.load(tmp_path / "features.npy", mmap_mode="r")
+    stored = MappedRows(tmp_path / "features.npy", slice(None))
 
     def epoch() -> None:
-        data = training_data(np.asarray(stored))
+        data = training_data(stored)
         train(fast, data, CrossEntropy(data.train.labels), recorders(fast, data, tmp_path), TrainingSettings(epochs=1))
 
     def read_once() -> None:
         in_memory.view(torch.float32).sum()
 
-    in_memory = torch.from_numpy(np.array(stored))
+    in_memory = torch.from_numpy(np.load(tmp_path / "features.npy"))
     shuffled = np.random.default_rng(0).permutation(case.samples)
 
     def gather() -> None:
         for start in range(0, case.samples, BATCH):
-            np.asarray(stored)[shuffled[start : start + BATCH]]
+            stored[shuffled[start : start + BATCH]]
 
     calls = step(plain.tail, plain, images), epoch, gather, read_once
     plain_seconds, epoch_seconds, gather_seconds, read_seconds = by_turns(5, *calls)
@@ -131,9 +135,9 @@ def test_training_from_the_map(benchmark, case: Case, note: Note, tmp_path: Path
     assert ratio >= case.least_end_to_end
 
 
-def training_data(features: np.ndarray) -> TrainingData:
+def training_data(features: np.ndarray | MappedRows) -> TrainingData:
     labels = torch.arange(len(features)) % CLASSES
-    few = LabelledFeatures(features[:2], labels[:2])
+    few = LabelledFeatures(features, labels[:2])
     return TrainingData(LabelledFeatures(features, labels), few, few, CLASSES)
 
 
@@ -208,10 +212,11 @@ from pathlib import Path
 import numpy as np, torch
 from tests.speed.test_training import CASES, CLASSES, recorders, training_data
 from benchmark.backbones import untrained_backbone
+from benchmark.storage import MappedRows
 from benchmark.training import CrossEntropy, TrainingSettings, train
 torch.set_num_threads(1)
 folder, peak, done = Path(sys.argv[1]), 0, False
-data = training_data(np.asarray(np.load(folder / "features.npy", mmap_mode="r")[: int(sys.argv[2])]))
+data = training_data(MappedRows(folder / "features.npy", slice(int(sys.argv[2]))))
 model = untrained_backbone(CASES[1].backbone, CLASSES)
 def watch():
     global peak
