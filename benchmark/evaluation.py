@@ -1,62 +1,231 @@
 """From records and scores to the small committed files; the only reader of the answer keys."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from benchmark import figure_data
+from benchmark.bootstrap import bootstrap_auroc, interval
+from benchmark.figure_data import Judged
 from benchmark.identity import Json
 from benchmark.layout import ResultsFolder
-from benchmark.metrics import accuracy_metrics, detection_metrics, why_undefined
+from benchmark.metrics import accuracy_metrics, batch_mean_accuracy, detection_metrics, why_undefined
 from benchmark.noise import AnswerKey
 from benchmark.pipeline import Outcome
-from benchmark.plan import Plan, Unit
-from benchmark.record import RunRecord, open_record, read_history
+from benchmark.plan import Plan, Unit, detector_id
+from benchmark.record import open_record, read_about, read_history
+from benchmark.recorders import TRAIN_LOGITS
 from benchmark.scores import read_scores
 from benchmark.storage import locked, write_text
+from benchmark.training import Recipe
 from detectors import Detector
-from detectors.linc import TRUST, TRUST_MIXTURE, LiNCRecipe
+from detectors.linc import LiNC, LiNCRecipe
 
-TABLES = ("metrics", "accuracy", "curves", "trust_histograms", "mixtures")
-HISTOGRAM_BINS = 40
+TABLES = (
+    "runs", "metrics", "accuracy", "curves", "trust_histograms", "mixtures", "auc_by_epochs", "corrections", "roc",
+    "data_maps", "agreement",
+)  # fmt: skip
+REFERENCE = LiNC()  # differences are taken to it
+JUDGEMENT = (
+    "auroc", "auroc_low", "auroc_high", "auprc", "auprc_chance", "precision_at_rate", "recall_1", "recall_5",
+    "recall_10", "recall_20", "ties", "minus_linc", "minus_linc_low", "minus_linc_high", "seconds",
+)  # fmt: skip
+Rows = dict[str, list[Json]]
 
 
 def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
     outcome_of = {outcome.run_id: outcome for outcome in outcomes}
-    failed = {unit.run.run_id: _failed(unit, outcome_of[unit.run.run_id]) for unit in plan.units}
-    rows: dict[str, list[Json]] = {table: [] for table in TABLES}
-    for unit in plan.units:
-        about = {"study": plan.study.name, **_describe(unit)}
-        if outcome_of[unit.run.run_id].error is not None:
-            rows["metrics"] += _metrics_rows(plan, unit, about, failed, np.empty(0, dtype=bool))
-            continue
-        record, key = open_record(unit.folder), _answer_key(unit)
-        is_mislabelled = key.is_mislabelled(record.given_labels)
-        about["true_rate"] = float(is_mislabelled.mean())
-        rows["metrics"] += _metrics_rows(plan, unit, about, failed, is_mislabelled)
-        if unit.run.recipe not in plan.study.recipes:
-            continue
-        rows["accuracy"].append(about | _accuracy(unit, key))
-        rows["curves"] += [about | row for row in read_history(unit.folder)]
-        if isinstance(unit.run.recipe, LiNCRecipe):
-            rows["trust_histograms"] += _trust_histogram(unit.run.recipe, record, key, about)
-            rows["mixtures"] += [
-                about | {"component": index, "mean": mean, "standard_deviation": deviation, "weight": weight}
-                for index, (mean, deviation, weight) in enumerate(np.asarray(record[TRUST_MIXTURE]).tolist())
-                if weight
-            ]
+    rows: Rows = {table: [] for table in TABLES}
+    runs = {unit: _judged(unit) for unit in plan.units if outcome_of[unit.run.run_id].error is None}
+    entries = _entries(plan, outcome_of)
+    for unit, run in runs.items():
+        rows["runs"].append(_about(plan, unit, runs) | _origin(unit))
+        _add_run(rows, plan, unit, run)
+    for race in _races(entries):
+        _add_race(rows, plan, race, runs)
+    known = _known_epoch_rows(plan, outcome_of)
+    for entry in entries:
+        _add_epochs(rows, plan, entry, runs, known)
+    rows["metrics"].sort(key=lambda row: [unit.run.run_id for unit in plan.units].index(row["run"]))
     for table, new in rows.items():
         merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old))
 
 
-def _failed(unit: Unit, outcome: Outcome) -> dict[str, str]:
-    """Why detectors have no scores, by their labels."""
-    if outcome.error is not None:
-        return {detector.label: outcome.error for detector in unit.detectors}
-    return outcome.failures
+@dataclass(frozen=True)
+class Entry:
+    """A detector of a line-up on a run, or on several runs whose scores are averaged."""
+
+    line_up: str
+    detector: Detector
+    runs: tuple[Unit, ...]
+    failure: str | None = None
+
+    @property
+    def unit(self) -> Unit:
+        return self.runs[0]
+
+    def read(self) -> tuple[np.ndarray, float]:
+        """Scores, and seconds of scoring a run."""
+        read = [read_scores(run.score_file(self.detector)) for run in self.runs]
+        return np.mean([scores for scores, _ in read], axis=0), float(np.mean([seconds for _, seconds in read]))
+
+
+def _entries(plan: Plan, outcome_of: dict[str, Outcome]) -> list[Entry]:
+    """Scores that are averaged over runs make one entry, with the first run that has any."""
+    entries = []
+    for unit in plan.units:
+        siblings = [other for other in plan.units if _differ_in_training_seed_only(unit, other)]
+        for line_up in plan.study.line_ups:
+            for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
+                failure = _failure(unit, detector, outcome_of)
+                if failure is not None:
+                    entries.append(Entry(line_up.name, detector, (unit,), failure))
+                    continue
+                scored = [other for other in siblings if _failure(other, detector, outcome_of) is None]
+                runs = tuple(scored) if detector.averages_runs else (unit,)
+                if unit is runs[0]:
+                    entries.append(Entry(line_up.name, detector, runs))
+    return entries
+
+
+def _failure(unit: Unit, detector: Detector, outcome_of: dict[str, Outcome]) -> str | None:
+    """Why the detector has no scores of this run."""
+    outcome = outcome_of[unit.run.run_id]
+    return outcome.error if outcome.error is not None else outcome.failures.get(detector.label)
+
+
+def _races(entries: list[Entry]) -> Iterable[list[Entry]]:
+    """Entries that faced the same wrong labels with the same training seed, so that they can be compared in pairs."""
+    races: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        run = entry.unit.run
+        races[run.setting_id, run.noise.seed, run.training.seed].append(entry)
+    return races.values()
+
+
+def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged]) -> None:
+    scored = [entry for entry in race if entry.failure is None]
+    read = {entry: entry.read() for entry in scored}
+    truth = runs[scored[0].unit].is_mislabelled if scored else np.empty(0, dtype=bool)
+    undefined = why_undefined(truth) if scored else None
+    drawn = _drawn({entry.detector: read[entry][0] for entry in scored}, truth) if scored and not undefined else {}
+    for entry in race:
+        row = _about(plan, entry.unit, runs) | {
+            "line_up": entry.line_up,
+            "detector": entry.detector.label,
+            "runs_averaged": len(entry.runs),
+            "epochs_used": entry.detector.epochs_used(entry.unit.run.training.epochs),
+            **dict.fromkeys(JUDGEMENT),
+            "status": "ok",
+            "reason": "",
+        }
+        if entry.failure is not None:
+            rows["metrics"].append(row | {"status": "failed", "reason": entry.failure})
+            continue
+        scores, seconds = read[entry]
+        row["seconds"] = seconds
+        if undefined:
+            rows["metrics"].append(row | {"status": "undefined", "reason": undefined})
+        else:
+            rows["metrics"].append(row | detection_metrics(truth, scores) | _uncertainty(entry.detector, drawn))
+    if scored and not undefined and _is_first_seed(plan, scored[0].unit):
+        _add_comparison(rows, plan, scored, {entry: read[entry][0] for entry in scored}, truth, runs)
+
+
+def _drawn(scores_of: dict[Detector, np.ndarray], truth: np.ndarray) -> dict[Detector, np.ndarray]:
+    """Each detector's AUROC in every bootstrap draw."""
+    return dict(zip(scores_of, bootstrap_auroc(truth, np.stack(list(scores_of.values()))), strict=True))
+
+
+def _uncertainty(detector: Detector, drawn: dict[Detector, np.ndarray]) -> dict[str, float]:
+    """Within the run: the interval of the AUROC, and of its paired difference to LiNC's."""
+    low, high = interval(drawn[detector])
+    columns = {"auroc_low": low, "auroc_high": high}
+    if REFERENCE in drawn and detector != REFERENCE:
+        difference = drawn[detector] - drawn[REFERENCE]
+        low, high = interval(difference)
+        columns |= {"minus_linc": float(difference.mean()), "minus_linc_low": low, "minus_linc_high": high}
+    return columns
+
+
+def _add_comparison(
+    rows: Rows,
+    plan: Plan,
+    entries: list[Entry],
+    scores: dict[Entry, np.ndarray],
+    truth: np.ndarray,
+    runs: dict[Unit, Judged],
+) -> None:
+    """ROC curves, and how far detectors agree: of the first seed only, since the files are committed."""
+    for entry in entries:
+        about = _about(plan, entry.unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
+        rows["roc"] += [about | point for point in figure_data.roc(truth, scores[entry])]
+    for line_up in dict.fromkeys(entry.line_up for entry in entries):
+        members = {entry.detector.label: scores[entry] for entry in entries if entry.line_up == line_up}
+        about = _about(plan, entries[0].unit, runs) | {"line_up": line_up}
+        rows["agreement"] += [about | pair for pair in figure_data.agreement(members)]
+
+
+def _add_run(rows: Rows, plan: Plan, unit: Unit, run: Judged) -> None:
+    """What is known of a run beside detection; recipes that only serve a detector have no accuracy of their own."""
+    recipe, about = unit.run.recipe, _about(plan, unit, {unit: run})
+    if recipe not in plan.study.recipes:
+        return
+    rows["accuracy"].append(about | _accuracy(unit, run.key))
+    rows["curves"] += [about | row for row in read_history(unit.folder)]
+    if isinstance(recipe, LiNCRecipe):
+        rows["trust_histograms"] += [about | row for row in figure_data.trust_histogram(run, recipe)]
+        rows["mixtures"] += [about | row for row in figure_data.mixture_components(run)]
+        rows["corrections"] += [about | row for row in figure_data.corrections(run, recipe)]
+    if TRAIN_LOGITS in run.record and _is_first_seed(plan, unit):
+        rows["data_maps"] += [about | row for row in figure_data.data_map(run)]
+
+
+def _add_epochs(
+    rows: Rows, plan: Plan, entry: Entry, runs: dict[Unit, Judged], known: dict[tuple[str, str, str], list[Json]]
+) -> None:
+    """AUROC by epochs read; what an earlier call found of the same record is taken from the table."""
+    if entry.failure is not None or not figure_data.reads_a_history(entry.detector):
+        return
+    for unit in entry.runs:
+        run, key = runs[unit], (unit.run.run_id, entry.line_up, detector_id(entry.detector))
+        if why_undefined(run.is_mislabelled):
+            continue
+        points = known.get(key, [])
+        if len(points) != run.record.epochs:
+            points = figure_data.auc_by_epochs(run, entry.detector)
+        about = _about(plan, unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
+        rows["auc_by_epochs"] += [about | {"detector_id": key[2]} | point for point in points]
+
+
+def _known_epoch_rows(plan: Plan, outcome_of: dict[str, Outcome]) -> dict[tuple[str, str, str], list[Json]]:
+    path = plan.sources.results.table_data("auc_by_epochs")
+    table = _as_text(path.read_text()) if path.exists() and path.stat().st_size else pd.DataFrame()
+    if table.empty:
+        return {}
+    untouched = {unit.run.run_id for unit in plan.units if not outcome_of[unit.run.run_id].trained}
+    table = table[table["run"].isin(untouched) & (table["study"] == plan.study.name)]
+    groups = table.groupby(["run", "line_up", "detector_id"], sort=False)
+    return {
+        (str(run), str(line_up), str(detector)): group[["epochs_read", "auroc"]].to_dict("records")
+        for (run, line_up, detector), group in groups
+    }
+
+
+def _judged(unit: Unit) -> Judged:
+    with np.load(unit.sources.results.answer_key(unit.run.noise_id), allow_pickle=False) as labels:
+        return Judged(open_record(unit.folder), AnswerKey(labels["train"], labels["validation"]))
+
+
+def _is_first_seed(plan: Plan, unit: Unit) -> bool:
+    run, study = unit.run, plan.study
+    return run.training.seed == study.training_seeds[0] and run.noise.seed == study.noise_seeds[0]
 
 
 def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
@@ -74,9 +243,10 @@ def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
     return (a.setting_id, a.noise.seed, a.recipe) == (b.setting_id, b.noise.seed, b.recipe)
 
 
-def _describe(unit: Unit) -> dict[str, Json]:
+def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
     run = unit.run
     return {
+        "study": plan.study.name,
         "run": run.run_id,
         "dataset": run.dataset,
         "classes": unit.info.num_classes,
@@ -91,77 +261,46 @@ def _describe(unit: Unit) -> dict[str, Json]:
         "batch_size": run.training.batch_size,
         "recipe": run.recipe.name,
         "setting": run.setting_id,
-        "true_rate": None,
+        "true_rate": float(runs[unit].is_mislabelled.mean()) if unit in runs else None,
     }
 
 
-def _answer_key(unit: Unit) -> AnswerKey:
-    with np.load(unit.sources.results.answer_key(unit.run.noise_id), allow_pickle=False) as labels:
-        return AnswerKey(labels["train"], labels["validation"])
+def _origin(unit: Unit) -> dict[str, Json]:
+    """With what a run was made: the settings that are not in every table, the code, the libraries, the time."""
+    about = read_about(unit.folder)
+    settings, versions = about["settings"], about["versions"]
+    return {
+        "learning_rate": settings["training"]["learning_rate"],
+        "weight_decay": settings["training"]["weight_decay"],
+        "weights": settings["backbone"]["weights"],
+        "recipe_options": _options(unit.run.recipe),
+        "path": about["path"],
+        "seconds": round(about["seconds"]["whole run"], 1),
+        "commit": about["commit"],
+        "machine": about["machine"],
+        **{library: versions[library] for library in ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")},
+    }
 
 
-def _metrics_rows(
-    plan: Plan, unit: Unit, about: dict[str, Json], failed: dict[str, dict[str, str]], is_mislabelled: np.ndarray
-) -> list[Json]:
-    """A row per line-up and detector; scores that are averaged over runs get one, with the first run that has any."""
-    rows = []
-    for line_up in plan.study.line_ups:
-        for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
-            row = about | {
-                "line_up": line_up.name,
-                "detector": detector.label,
-                "runs_averaged": 1,
-                "epochs_used": detector.epochs_used(unit.run.training.epochs),
-                "auroc": None,
-                "auprc": None,
-                "seconds": None,
-                "status": "ok",
-                "reason": "",
-            }
-            if detector.label in failed[unit.run.run_id]:
-                rows.append(row | {"status": "failed", "reason": failed[unit.run.run_id][detector.label]})
-                continue
-            siblings = [other for other in plan.units if _differ_in_training_seed_only(unit, other)]
-            scored = [other for other in siblings if detector.label not in failed[other.run.run_id]]
-            runs = scored if detector.averages_runs else [unit]
-            if unit is runs[0]:
-                rows.append(row | {"runs_averaged": len(runs)} | _judged(detector, runs, is_mislabelled))
-    return rows
-
-
-def _judged(detector: Detector, runs: list[Unit], is_mislabelled: np.ndarray) -> dict[str, Json]:
-    """The metrics of a detector's scores, averaged over the runs."""
-    read = [read_scores(run.score_file(detector)) for run in runs]
-    seconds = {"seconds": float(np.mean([seconds for _, seconds in read]))}
-    undefined = why_undefined(is_mislabelled)
-    if undefined:
-        return seconds | {"status": "undefined", "reason": undefined}
-    return seconds | detection_metrics(is_mislabelled, np.mean([scores for scores, _ in read], axis=0))
+def _options(recipe: Recipe) -> str:
+    """What differs from the recipe's defaults."""
+    changed = [field for field in fields(recipe) if getattr(recipe, field.name) != field.default]
+    return ", ".join(f"{field.name}={getattr(recipe, field.name)}" for field in changed)
 
 
 def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
     history = pd.DataFrame(read_history(unit.folder))
-    predicted_EN = np.load(unit.folder / "validation_predictions.npy", allow_pickle=False)
-    clean_validation = (predicted_EN == key.clean_validation_labels).mean(axis=1)
-    return accuracy_metrics(
-        history["test_accuracy"].to_numpy(), history["validation_accuracy"].to_numpy(), clean_validation
-    )
-
-
-def _trust_histogram(recipe: LiNCRecipe, record: RunRecord, key: AnswerKey, about: dict[str, Json]) -> list[Json]:
-    """Trust after the warm-up, binned, for truly clean and truly mislabelled samples."""
-    trust = record[TRUST][min(recipe.warm_up, record.epochs) - 1]
-    edges = np.histogram_bin_edges(trust.astype(np.float64), bins=HISTOGRAM_BINS)
-    is_mislabelled = key.is_mislabelled(record.given_labels)
-    counts = {
-        "clean": np.histogram(trust[~is_mislabelled], edges)[0],
-        "mislabelled": np.histogram(trust[is_mislabelled], edges)[0],
+    with np.load(unit.sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as given:
+        test = given["test"]
+    predicted = {
+        split: np.load(unit.folder / f"{split}_predictions.npy", allow_pickle=False) for split in ("validation", "test")
     }
-    return [
-        about | {"subset": subset, "from": float(edges[i]), "to": float(edges[i + 1]), "count": int(counts[subset][i])}
-        for subset in counts
-        for i in range(HISTOGRAM_BINS)
-    ]
+    batch_means = batch_mean_accuracy(predicted["test"] == test, unit.run.training.batch_size)
+    return accuracy_metrics(
+        history["test_accuracy"].to_numpy(),
+        history["validation_accuracy"].to_numpy(),
+        (predicted["validation"] == key.clean_validation_labels).mean(axis=1),
+    ) | {"best_batch_mean": float(batch_means.max()), "last_batch_mean": float(batch_means[-1])}
 
 
 def merge_rows(
@@ -176,7 +315,8 @@ def merge_rows(
         old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
         kept = old[~is_replaced(old)] if {"study", "run"} <= set(old) else old[:0]
         merged = pd.concat([kept, new]).fillna("").sort_values(["study", "run"], kind="stable")
-        write_text(path, merged.to_csv(index=False, lineterminator="\n"))
+        columns = [*new.columns, *(column for column in merged.columns if column not in new.columns)]
+        write_text(path, merged[columns].to_csv(index=False, lineterminator="\n"))
 
 
 def _as_text(csv: str) -> pd.DataFrame:

@@ -55,6 +55,10 @@ class ResultsFolder:
     def table_data(self, name: str) -> Path:
         return self.root / f"{name}.csv"
 
+    @property
+    def page(self) -> Path:
+        return self.root / "report.html"
+
     def tables(self, study: str) -> Path:
         return self.root / "tables" / study
 

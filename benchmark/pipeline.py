@@ -104,11 +104,10 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
     """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
     if not unit.needs_store or unit.store.exists():
         return
-    total = sum(dataset.info.sizes)
+    total, model = sum(dataset.info.sizes), _prefix_of(unit)
     with locked(unit.sources.results.locks, unit.store.name):
         if unit.store.exists():
             return
-        model = _prefix_of(unit)
         progress.say(f"{unit.run.backbone.name} {model.summary()}")
         missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
         done = total - sum(map(len, missing))

@@ -4,148 +4,599 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from io import BytesIO
+from itertools import product
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import fill
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
+from benchmark.diagram import CAPTION as OVERVIEW_CAPTION
+from benchmark.diagram import overview
+from benchmark.layout import slug
 from benchmark.storage import write_bytes
 from benchmark.tables import settings
 
 COLOURS = sns.color_palette("colorblind")
-LABEL_WIDTH = 42  # characters of a detector's label per line
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+MARKERS = "osD^vPX<>"  # 45 pairs with the lines before one comes again
+DPI = 150
+LABEL_WIDTH, TITLE_WIDTH = 48, 42  # characters of a detector's label per line, beside a panel and above it
+RECIPES = {"linc": "LiNC", "standard": "standard training"}
 RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
+SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
+PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
+FAMILY = ["dataset", "noise", "backbone", "image_size", "epochs", "batch_size"]  # what a figure's settings share
 
 sns.set_theme(context="paper", style="ticks")
-plt.rcParams.update({"svg.hashsalt": "linc-bench", "svg.fonttype": "none", "savefig.dpi": 200, "savefig.bbox": "tight"})
+plt.rcParams.update(
+    {
+        "svg.hashsalt": "linc-bench",
+        "svg.fonttype": "none",
+        "savefig.dpi": DPI,
+        "savefig.bbox": "tight",
+        "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that bytes do not depend on a machine's fonts
+        "axes.labelsize": 7.5,
+        "axes.titlesize": 8,
+        "axes.titlelocation": "left",
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "legend.fontsize": 7,
+        "legend.frameon": False,
+        "hatch.linewidth": 0.5,
+    }
+)
 
 
 def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
-    """AUROC of every detector: a dot per training seed, a bar at their mean."""
-    metrics = metrics[metrics["status"] == "ok"]
-    groups = settings(metrics)
+    """AUROC of every detector: a dot per run with its bootstrap interval, a bar at the mean."""
+    metrics = _measured(metrics)
+    groups = _titled(metrics)
     if not groups:
         return None
-    lines = max(len(wrap(str(label), LABEL_WIDTH)) for label in metrics["detector"])
-    height = 0.9 + (0.12 + 0.14 * lines) * metrics["detector"].nunique()
-    figure, axes = plt.subplots(len(groups), 1, figsize=(6.5, height * len(groups)), squeeze=False, sharex=True)
-    for (name, group), axis in zip(groups, axes[:, 0], strict=True):
-        means = group.groupby("detector")["auroc"].mean().sort_values()
-        for position, (detector, mean) in enumerate(means.items()):
-            seeds = group.loc[group["detector"] == detector, "auroc"]
-            axis.plot(seeds, [position] * len(seeds), "o", color=COLOURS[0], markersize=4, alpha=0.7, mew=0)
-            axis.plot([mean, mean], [position - 0.3, position + 0.3], color="black", linewidth=1.5)
+    order = list(metrics.groupby("detector")["auroc"].mean().sort_values().index)
+    labels = [fill(str(label), LABEL_WIDTH) for label in order]
+    margin, lines = _room(labels)
+    height = 0.6 + (0.12 + 0.12 * lines) * len(order)
+    figure, axes = _panels(len(groups), (3.0, height), margin=margin, sharex=True, sharey=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        for position, detector in enumerate(order):
+            _detector_row(axis, position, group[group["detector"] == detector])
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
-        axis.set_yticks(range(len(means)), [fill(str(label), LABEL_WIDTH) for label in means.index], fontsize=7)
-        axis.set_title(f"{name}\n{_seeds(group)}", loc="left", fontsize=8)
+        axis.set(title=title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4))
+        axis.set_yticks(range(len(order)), labels)
         axis.grid(axis="x", linewidth=0.4)
-    axes[-1, 0].set_xlabel("AUROC (dot: one run; bar: mean; dotted line: chance)")
+    _only_outer_labels(axes)
+    handles = [
+        Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label="one run, 95% interval"),
+        Line2D([], [], color=COLOURS[0], marker="D", markersize=3.5, mfc="white", label="scores averaged over runs"),
+        Line2D([], [], color="black", marker="|", markersize=9, mew=1.5, linestyle="", label="mean of runs"),
+        Line2D([], [], color="grey", linestyle=":", label="chance"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4 if len(groups) > 1 else 2)
     sns.despine(figure)
-    figure.tight_layout()
     return figure
+
+
+def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
+    """One detector's runs, spread over the row's height so that their intervals can be told apart."""
+    if (runs["recipe"] == "linc").any():
+        axis.axhspan(position - 0.5, position + 0.5, color="0.92", linewidth=0)
+    places = position + (np.linspace(0.25, -0.25, len(runs)) if len(runs) > 1 else np.zeros(1))
+    for place, (_, run) in zip(places, runs.sort_values(["noise_seed", "training_seed"]).iterrows(), strict=False):
+        marker, face = ("D", "white") if run["runs_averaged"] > 1 else ("o", COLOURS[0])
+        axis.plot([run["auroc_low"], run["auroc_high"]], [place, place], color=COLOURS[0], linewidth=0.9)
+        axis.plot(run["auroc"], place, marker, color=COLOURS[0], mfc=face, markersize=3)
+    if len(runs) > 1:
+        axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
+
+
+def roc_curves(roc: pd.DataFrame) -> Figure | None:
+    """The ROC curve of every detector, first seed; LiNC is the thick black line."""
+    groups = _titled(roc)
+    if not groups:
+        return None
+    detectors = _detectors(roc)
+    styles = {name: LINC_STYLE if is_linc else _style(i) for i, (name, is_linc) in enumerate(detectors.items())}
+    figure, axes = _panels(len(groups), (3.0, 2.7), entries=len(styles), sharex=True, sharey=True)
+    chance = np.linspace(0, 1, 101)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        group = _first_seed(group)
+        for index, (detector, style) in enumerate(styles.items()):
+            part = group[group["detector"] == detector]
+            x, y = part["false_positive_rate"], part["true_positive_rate"]
+            axis.plot(x, y, **style, markevery=(index % 8, 8), zorder=3 if style is LINC_STYLE else 2)
+        axis.plot(chance, chance, color="grey", linewidth=0.8, linestyle=":")
+        axis.set_xscale("function", functions=(np.sqrt, np.square))
+        axis.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1", "5", "20", "50", "100"])
+        axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+        axis.set(title=title, xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
+        axis.grid(linewidth=0.4)
+    _only_outer_labels(axes)
+    handles = [Line2D([], [], label=fill(name, TITLE_WIDTH), **style) for name, style in styles.items()]
+    _legend_below(figure, handles, axes)
+    sns.despine(figure)
+    return figure
+
+
+def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
+    """AUROC when only the first epochs are read: a panel per detector, a line per setting, LiNC in grey behind."""
+    groups = _titled(auc)
+    if not groups:
+        return None
+    rows = pd.concat([group.assign(line=title) for title, group in groups])
+    return _small_multiples(rows, "epochs_read", "epochs read")
+
+
+def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
+    """AUROC over the noise rate: a panel per detector, a line per data set, LiNC in grey behind."""
+    rows = _one_setting_per_rate(_measured(metrics))
+    if rows.empty or rows.groupby(FAMILY)["rate"].nunique().max() < 2:
+        return None
+    lines = [family.assign(line=name or family["dataset"].iloc[0]) for name, family in _families(rows).items()]
+    rows = pd.concat(lines).assign(percent=lambda part: 100 * part["rate"])
+    return _small_multiples(rows, "percent", "nominal noise rate (%)", dots=True)
+
+
+def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = False) -> Figure:
+    """AUROC over `x`, the mean over seeds: a panel per detector, a line per value of `line`."""
+    detectors, lines = _detectors(rows), list(dict.fromkeys(rows["line"]))
+    linc = [detector for detector, is_linc in detectors.items() if is_linc]
+    means = rows.groupby(["detector", "line", x])["auroc"].mean()
+    figure, axes = _panels(len(detectors), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
+    for detector, axis in zip(detectors, axes, strict=True):
+        for index, line in enumerate(lines):
+            for name in linc:
+                _mean_line(axis, means, name, line, color="0.7", linestyle=LINES[index % len(LINES)], linewidth=2.2)
+            _mean_line(axis, means, detector, line, **_style(index) | ({"marker": ""} if dots else {}))
+            if dots:
+                part = rows[(rows["detector"] == detector) & (rows["line"] == line)]
+                axis.plot(part[x], part["auroc"], **_style(index) | {"linestyle": "", "markersize": 2.5, "alpha": 0.8})
+        axis.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set(title=fill(detector, TITLE_WIDTH), xlabel=x_label, ylabel="AUROC")
+        axis.grid(linewidth=0.4)
+    _only_outer_labels(axes)
+    handles = [Line2D([], [], label=line, **_style(index)) for index, line in enumerate(lines)]
+    handles.append(Line2D([], [], color="0.7", linewidth=2.2, label="LiNC" + " (same line style)" * (len(lines) > 1)))
+    handles.append(Line2D([], [], color="grey", linewidth=0.8, linestyle=":", label="chance"))
+    _legend_below(figure, handles, axes)
+    sns.despine(figure)
+    return figure
+
+
+def _mean_line(axis: Axes, means: pd.Series, detector: str, line: str, **style: Any) -> None:
+    if (detector, line) in means.index:
+        mean = means.loc[(detector, line)]
+        axis.plot(mean.index, mean, markevery=max(1, len(mean) // 6), **style)
 
 
 def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure | None:
     """Trust after the warm-up for truly clean and mislabelled samples, first seed, with the mixture's means."""
-    groups = settings(histograms) if not histograms.empty else []
+    groups = _titled(histograms)
     if not groups:
         return None
-    figure, axes = _panels(len(groups))
-    for (name, group), axis in zip(groups, axes, strict=True):
-        run = sorted(group["run"].unique())[0]
-        group = group[group["run"] == run]
-        for subset, colour, hatch in (("clean", COLOURS[2], ""), ("mislabelled", COLOURS[6], "////")):
-            part = group[group["subset"] == subset]
-            edges = np.append(part["from"].to_numpy(), part["to"].iloc[-1])
+    figure, axes = _panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        group = _first_seed(group)
+        for subset, (colour, hatch) in SUBSETS.items():
+            part = group[group["subset"] == subset].sort_values("from")
             axis.stairs(
-                part["count"], edges, fill=True, alpha=0.55, facecolor=colour, edgecolor="black", hatch=hatch,
-                linewidth=0.4, label=f"truly {subset} ({part['count'].sum():,})",
+                part["count"], [*part["from"], part["to"].iloc[-1]], fill=True, alpha=0.55, facecolor=colour,
+                edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
             )  # fmt: skip
-        own = mixtures[mixtures["run"] == run] if not mixtures.empty else mixtures
-        for _, component in own.iterrows():
-            axis.axvline(component["mean"], color="black", linestyle="--", linewidth=1.0)
-        if len(own):
-            axis.plot([], [], color="black", linestyle="--", linewidth=1.0, label="mixture means")
-        axis.set_title(f"{name}\ntraining seed {group['training_seed'].iloc[0]}", loc="left", fontsize=8)
-        axis.set_xlabel("trust after the warm-up")
-        axis.set_ylabel("training samples")
-        axis.legend(frameon=False, fontsize=7)
+        if not mixtures.empty:
+            _mark_means(axis, mixtures[mixtures["run"].isin(group["run"])])
+        axis.set(title=title, xlabel="trust α after the warm-up", ylabel="training samples")
+    _only_outer_labels(axes, share_y=False)
+    means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
+    _legend_below(figure, [*axes[0].get_legend_handles_labels()[0], means], axes)
     sns.despine(figure)
-    figure.tight_layout()
     return figure
 
 
-def accuracy_curves(curves: pd.DataFrame) -> Figure | None:
-    """Test accuracy over epochs for each recipe: a thin line per seed, a thick one for their mean."""
-    groups = settings(curves) if not curves.empty else []
+def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
+    """A dashed line at the mean of each component, with its name above."""
+    names = ("noisy", "ambiguous", "clean") if len(components) == 3 else [f"component {i}" for i in components.index]
+    axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
+    for name, mean in zip(names, sorted(components["mean"]), strict=True):
+        axis.axvline(mean, ymax=0.68, color="black", linestyle="--", linewidth=1.0)
+        axis.text(
+            mean, 0.7, name, rotation=90, ha="center", va="bottom", size=6.5, transform=axis.get_xaxis_transform()
+        )
+
+
+def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure | None:
+    """Test accuracy over epochs for each recipe: a thin line per run, a thick one for their mean; LiNC's phases."""
+    groups = _titled(curves)
     if not groups:
         return None
-    figure, axes = _panels(len(groups))
-    for (name, group), axis in zip(groups, axes, strict=True):
+    figure, axes = _panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
         for recipe, part in group.groupby("recipe"):
             line, colour = RECIPE_STYLE.get(str(recipe), ("-.", COLOURS[4]))
-            for _, seed in part.groupby("run"):
-                axis.plot(seed["epoch"], seed["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
-            mean = part.groupby("epoch")["test_accuracy"].mean()
-            axis.plot(mean.index, mean, line, color=colour, linewidth=1.8, label=f"{recipe}, mean")
-        axis.set_title(f"{name}\n{_seeds(group)}", loc="left", fontsize=8)
-        axis.set_xlabel("epoch")
+            runs, mean = part.groupby("run"), part.groupby("epoch")["test_accuracy"].mean()
+            for _, run in runs:
+                axis.plot(run["epoch"], run["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
+            axis.plot(
+                mean.index,
+                mean,
+                line,
+                color=colour,
+                linewidth=1.8,
+                label=f"{RECIPES.get(str(recipe), recipe)}, mean of runs",
+            )
+        axis.set(title=title, xlabel="epoch", ylabel="test accuracy (share)")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_ylabel("test accuracy")
         axis.grid(axis="y", linewidth=0.4)
-        axis.legend(frameon=False, fontsize=7)
+        if not corrections.empty:
+            _mark_phases(axis, corrections[corrections["setting"] == group["setting"].iloc[0]], group["epoch"].max())
+    _only_outer_labels(axes, share_y=False)
+    _legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
     sns.despine(figure)
-    figure.tight_layout()
     return figure
 
 
-def _panels(count: int, columns: int = 3) -> tuple[Figure, list[Axes]]:
-    """A grid with room for `count` panels."""
-    columns = min(columns, count)
+def _mark_phases(axis: Axes, corrections: pd.DataFrame, last: int) -> None:
+    """Bands for LiNC's phases, where all of a setting's runs had the same ones."""
+    lengths = corrections[["warm_up", "soft_epochs"]].drop_duplicates()
+    if len(lengths) != 1:
+        return
+    warm_up, soft = (int(length) for length in lengths.iloc[0])
+    edges = [0.5, warm_up + 0.5, warm_up + soft + 0.5, last + 0.5]
+    for (name, shade), start, end in zip(PHASES.items(), edges, edges[1:], strict=False):
+        axis.axvspan(start, end, facecolor=shade, edgecolor="0.6", linewidth=0.4, zorder=0, label=name)
+        axis.text((start + end) / 2, 0.99, name[0], ha="center", va="top", size=7, transform=axis.get_xaxis_transform())
+    low, high = axis.get_ylim()
+    axis.set(xlim=(0.5, last + 0.5), ylim=(low, high + 0.1 * (high - low)))
+
+
+def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
+    """LiNC minus standard test accuracy in points over data sets and rates: last epoch and best epoch."""
+    rows = _one_setting_per_rate(accuracy)
+    if not {"standard", "linc"} <= set(rows["recipe"] if len(rows) else ()):
+        return None
+    rows = pd.concat([part.assign(row=name or part["dataset"].iloc[0]) for name, part in _families(rows).items()])
+    linc, standard = (rows[rows["recipe"] == recipe] for recipe in ("linc", "standard"))
+    gains = {
+        title: 100 * (linc.pivot_table(column, "row", "rate") - standard.pivot_table(column, "row", "rate"))
+        for title, column in (("last epoch", "last_test"), ("best epoch", "best_test"))
+    }
+    limit = max(1.0, *(np.nanmax(np.abs(table.to_numpy())) for table in gains.values()))
+    size = (0.5 + 0.6 * rows["rate"].nunique(), 1.0 + 0.3 * rows["row"].nunique())
+    figure, axes = _panels(2, (max(2.2, size[0]), size[1]), margin=1.2, columns=2, sharey=True)
+    for axis, (title, table) in zip(axes, gains.items(), strict=True):
+        image = _matrix(axis, table, "{:+.1f}", limit)
+        axis.set_xticks(range(table.shape[1]), [_percent(float(rate)) for rate in table.columns])
+        axis.set_yticks(range(table.shape[0]), table.index)
+        axis.set(title=title, xlabel="nominal noise rate", aspect="auto")
+    figure.colorbar(image, ax=axes, label="LiNC − standard (points)", location="bottom", shrink=0.4, aspect=40)
+    return figure
+
+
+def data_map(maps: pd.DataFrame) -> Figure | None:
+    """Confidence over variability, first seed: truly clean samples on the left, mislabelled ones on the right."""
+    groups = _titled(maps)
+    if not groups:
+        return None
+    figure, axes = _panels(2 * len(groups), (3.0, 2.2), columns=2, sharex=True, sharey=True)
+    norm = LogNorm(1, max(2, maps["count"].max()))
+    for index, (title, group) in enumerate(groups):
+        for axis, subset in zip(axes[2 * index :], SUBSETS, strict=False):
+            part = _first_seed(group)
+            part = part[part["subset"] == subset]
+            cells = PolyCollection(_corners(part), array=part["count"], norm=norm, cmap="viridis_r", ec="face", lw=0.2)
+            axis.add_collection(cells)
+            axis.set(title=f"{title}\ntruly {subset} ({part['count'].sum():,})")
+            axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
+    _only_outer_labels(axes)
+    axes[0].set(xlim=(0, maps["variability_to"].max()), ylim=(0, 1))
+    figure.colorbar(cells, ax=axes, label="training samples per cell", fraction=0.04)
+    sns.despine(figure)
+    return figure
+
+
+def _corners(cells: pd.DataFrame) -> list[np.ndarray]:
+    """The four corners of each cell."""
+    left, right = cells["variability_from"], cells["variability_to"]
+    low, high = cells["confidence_from"], cells["confidence_to"]
+    x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
+    return list(np.stack([x, y], axis=2))
+
+
+def agreement(pairs: pd.DataFrame) -> Figure | None:
+    """Rank correlation between the scores of every two detectors, first seed."""
+    groups = _titled(pairs)
+    if not groups:
+        return None
+    names = list(_detectors(pairs))
+    labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
+    margin, lines = _room(labels)
+    side = 0.6 + max(0.3, 0.12 * lines) * len(names)
+    figure, axes = _panels(len(groups), (side, side + 0.3), margin=margin, columns=2, sharey=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        table = _first_seed(group).pivot(index="detector", columns="other", values="rank_correlation")
+        image = _matrix(axis, table.reindex(index=names, columns=names), "{:.2f}", 1.0)
+        axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
+        axis.set_yticks(range(len(names)), labels)
+        axis.set(title=title, xlabel="the same detectors, by number")
+    _only_outer_labels(axes)
+    figure.colorbar(image, ax=axes, label="rank correlation of scores", location="bottom", shrink=0.4, aspect=40)
+    return figure
+
+
+def _matrix(axis: Axes, table: pd.DataFrame, number: str, limit: float) -> AxesImage:
+    """A heat map from −limit to limit with a number in each cell."""
+    values = table.to_numpy(dtype=float)
+    image = axis.imshow(values, cmap="PuOr_r", vmin=-limit, vmax=limit)
+    for (row, column), value in np.ndenumerate(values):
+        text = number.format(value).replace("-", "−") if np.isfinite(value) else "–"
+        colour = "white" if abs(value) > 0.65 * limit else "black"
+        axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)
+    axis.tick_params(length=0)
+    return image
+
+
+LINC_STYLE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2.4}
+
+
+def _style(index: int) -> dict[str, Any]:
+    """Colour, line and marker of the index-th line; line and marker alone tell them apart."""
+    colour, line, marker = (cycle[index % len(cycle)] for cycle in (COLOURS, LINES, MARKERS))
+    return {"color": colour, "linestyle": line, "marker": marker, "markersize": 3.5, "linewidth": 1.1}
+
+
+def _measured(metrics: pd.DataFrame) -> pd.DataFrame:
+    return metrics if metrics.empty else metrics[metrics["status"] == "ok"]
+
+
+def _detectors(rows: pd.DataFrame) -> dict[str, bool]:
+    """Every detector and whether LiNC's training is what it reads; these first, then by name."""
+    from_linc = {str(name): bool((part == "linc").any()) for name, part in rows.groupby("detector")["recipe"]}
+    return dict(sorted(from_linc.items(), key=lambda item: (not item[1], item[0].lower())))
+
+
+def _first_seed(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows[rows["noise_seed"] == rows["noise_seed"].min()]
+    return rows[rows["training_seed"] == rows["training_seed"].min()]
+
+
+def _one_setting_per_rate(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without rates at which more than one setting of a family was run: their numbers are not to be averaged."""
+    if rows.empty:
+        return rows
+    return rows[rows.groupby([*FAMILY, "rate"])["setting"].transform("nunique") == 1]
+
+
+def _titled(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each setting under a title that is short, since the caption says the rest."""
+    if rows.empty:
+        return []
+    groups = [group for _, group in settings(rows)]
+    firsts = [group.iloc[0] for group in groups]
+    titles = [f"{first['dataset']}, {_percent(first['rate'])} {first['noise']} noise" for first in firsts]
+    return [
+        (title if titles.count(title) == 1 else f"{title}\n(setting {group['setting'].iloc[0]})", group)
+        for title, group in zip(titles, groups, strict=True)
+    ]
+
+
+def _panels(
+    count: int, size: tuple[float, float], margin: float = 0.0, columns: int = 3, entries: int = 0, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A grid of panels of this size in inches, with a margin for long labels and room for a legend's entries below."""
+    columns, alone = min(columns, count), 1.4 if count == 1 and not margin else 1.0
     rows = -(-count // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.0 * rows), squeeze=False)
+    inches = (margin + alone * size[0] * columns, alone * size[1] * rows + 0.4 + 0.17 * -(-entries // max(2, columns)))
+    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, layout="constrained", **shared)
     for unused in axes.flat[count:]:
         unused.remove()
     return figure, list(axes.flat[:count])
 
 
+def _room(labels: list[str]) -> tuple[float, int]:
+    """Inches that labels beside a panel need, and how many lines the longest has."""
+    lines = [label.split("\n") for label in labels]
+    return 0.3 + 0.06 * max(len(line) for label in lines for line in label), max(len(label) for label in lines)
+
+
+def _only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
+    """Labels of the x axis where no panel stands below, of a shared y axis in the first column."""
+    columns = _columns(axes)
+    for index, axis in enumerate(axes):
+        is_lowest, is_first = index + columns >= len(axes), index % columns == 0 or not share_y
+        axis.tick_params(labelbottom=is_lowest, labelleft=is_first)
+        axis.set_xlabel(axis.get_xlabel() if is_lowest else "")
+        axis.set_ylabel(axis.get_ylabel() if is_first else "")
+
+
+def _legend_below(figure: Figure, handles: Sequence[Artist], axes: list[Axes]) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(2, _columns(axes)), handlelength=4)
+
+
+def _columns(axes: list[Axes]) -> int:
+    grid = axes[0].get_gridspec()
+    return 1 if grid is None else grid.ncols
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:g}%"
+
+
+def _families(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The settings that differ in nothing but the rate, under what tells them from the others; "" if all are alike."""
+    words = {"image_size": "{} px", "epochs": "{} epochs", "batch_size": "batch {}"}
+    differing = [column for column in FAMILY if rows[column].nunique() > 1]
+    return {
+        ", ".join(words.get(column, "{}").format(family[column].iloc[0]) for column in differing): family
+        for _, family in rows.groupby(FAMILY)
+    }
+
+
+def about(rows: pd.DataFrame) -> str:
+    """What a caption says of the runs behind a figure."""
+    datasets = [f"{name} (n = {part.iloc[0]:,})" for name, part in rows.groupby("dataset")["samples"]]
+    rates = ", ".join(_percent(rate) for rate in sorted(rows["rate"].unique()))
+    parts = [*datasets, f"{rates} {' and '.join(sorted(rows['noise'].unique()))} noise"]
+    for column, what in (("training_seed", "training seed"), ("noise_seed", "noise seed")):
+        seeds = rows[column].unique()
+        parts.append(f"{what} {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} {what}s")
+    for backbone, size in sorted(set(zip(rows["backbone"], rows["image_size"], strict=True))):
+        parts.append(f"{backbone} at {size} px")
+    for column, words in (("epochs", "{} epochs"), ("batch_size", "batch {}")):
+        parts.append(words.format(" or ".join(map(str, sorted(rows[column].unique())))))
+    return ", ".join(parts) + "."
+
+
 def save(figure: Figure, folder: Path, name: str) -> None:
-    """SVG and PNG, with the same bytes every time."""
-    for suffix, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
-        drawn = BytesIO()
-        figure.savefig(drawn, format=suffix, metadata=metadata)
-        write_bytes(folder / f"{name}.{suffix}", drawn.getvalue())
+    """SVG and PNG, with the same bytes every time; a palette makes the PNG a third as large."""
+    vector, pixels, smaller = BytesIO(), BytesIO(), BytesIO()
+    figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(pixels, format="png")
     plt.close(figure)
+    indexed = Image.open(pixels).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    indexed.save(smaller, format="png", optimize=True, dpi=(DPI, DPI))
+    write_bytes(folder / f"{name}.svg", vector.getvalue())
+    write_bytes(folder / f"{name}.png", smaller.getvalue())
 
 
-def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> list[str]:
-    """Draws every figure there is data for; `tables` gives the rows of a committed file by its name."""
-    metrics = tables("metrics")
-    line_ups = dict.fromkeys(metrics["line_up"]) if not metrics.empty else {}
-    drawn = {
-        f"auc_by_detector_{line_up}": auc_by_detector(metrics[metrics["line_up"] == line_up]) for line_up in line_ups
-    }
-    drawn |= {
-        "trust_histograms": trust_histograms(tables("trust_histograms"), tables("mixtures")),
-        "accuracy_curves": accuracy_curves(tables("curves")),
-    }
-    for name, figure in drawn.items():
-        if figure is not None:
-            save(figure, folder, name)
-    return [name for name, figure in drawn.items() if figure is not None]
+@dataclass(frozen=True)
+class Kind:
+    """A figure that a study may have: how it is drawn, from which tables, and what its caption says."""
+
+    name: str
+    draw: Callable[..., Figure | None]
+    reads: tuple[str, ...]
+    shows: str
+    by_line_up: bool = False
+    by_family: bool = True
+    first_seed: bool = False
 
 
-def _seeds(rows: pd.DataFrame) -> str:
-    counts = [
-        f"{rows[column].nunique()} {what} {'seed' if rows[column].nunique() == 1 else 'seeds'}"
-        for column, what in (("training_seed", "training"), ("noise_seed", "noise"))
-    ]
-    return f"n = {rows['samples'].iloc[0]:,}, {counts[0]}, {counts[1]}"
+KINDS = (
+    Kind(
+        "auc_by_detector",
+        auc_by_detector,
+        ("metrics",),
+        "AUROC of every detector: a dot per run with its bootstrap 95% interval, a bar at the mean of the runs, a "
+        "diamond where scores were averaged over runs first; the row of LiNC is shaded",
+        by_line_up=True,
+    ),
+    Kind(
+        "roc_curves",
+        roc_curves,
+        ("roc",),
+        "ROC curve of every detector, LiNC as the thick black line, chance dotted; the square-root scale gives room to "
+        "the few clean samples that are flagged first",
+        by_line_up=True,
+        first_seed=True,
+    ),
+    Kind(
+        "auc_by_epochs",
+        auc_by_epochs,
+        ("auc_by_epochs",),
+        "AUROC of every detector that reads a history when it reads the first epochs only, as the mean over seeds; "
+        "LiNC in grey behind",
+        by_line_up=True,
+    ),
+    Kind(
+        "auc_by_rate",
+        auc_by_rate,
+        ("metrics",),
+        "AUROC of every detector over the nominal noise rate: a dot per run, a line through the means; LiNC in grey "
+        "behind",
+        by_line_up=True,
+    ),
+    Kind(
+        "trust_histograms",
+        trust_histograms,
+        ("trust_histograms", "mixtures"),
+        "Trust after the warm-up of truly clean and truly mislabelled training samples; dashed lines are the means of "
+        "the mixture's three components",
+        first_seed=True,
+    ),
+    Kind(
+        "accuracy_curves",
+        accuracy_curves,
+        ("curves", "corrections"),
+        "Test accuracy over epochs, standard training against LiNC: a thin line per run, a thick one for their mean; "
+        "bands mark the phases of LiNC",
+    ),
+    Kind(
+        "gain_heat_map",
+        gain_heat_map,
+        ("accuracy",),
+        "Test accuracy of LiNC minus that of standard training in percentage points, as means over seeds, at the last "
+        "epoch and at the best one",
+        by_family=False,
+    ),
+    Kind(
+        "data_map",
+        data_map,
+        ("data_maps",),
+        "Data map: mean and standard deviation over epochs of the given label's probability, for truly clean and truly "
+        "mislabelled training samples; darker cells hold more samples",
+        first_seed=True,
+    ),
+    Kind(
+        "agreement",
+        agreement,
+        ("agreement",),
+        "Rank correlation between the scores of every two detectors",
+        by_line_up=True,
+        first_seed=True,
+    ),
+)
+
+
+def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, str]:
+    """Draws every figure there is data for and gives their captions; `tables` gives a committed file's rows by name."""
+    save(overview(), folder, "overview")
+    captions = {"overview": OVERVIEW_CAPTION}
+    read = {name: tables(name) for kind in KINDS for name in kind.reads}
+    filled = [table[FAMILY].drop_duplicates() for table in read.values() if not table.empty]
+    families = _families(pd.concat(filled)) if filled else {}
+    for kind in KINDS:
+        line_ups = _values(read[kind.reads[0]], "line_up") if kind.by_line_up else [None]
+        alike = families if kind.by_family else {"": None}
+        for line_up, (family, example) in product(line_ups, alike.items()):
+            chosen = [_chosen(read[name], line_up, example) for name in kind.reads]
+            figure = kind.draw(*chosen)
+            if figure is not None:
+                name = "_".join(slug(part) for part in (kind.name, line_up, family) if part)
+                save(figure, folder, name)
+                captions[name] = _caption(kind, chosen[0], line_up)
+    return captions
+
+
+def _values(rows: pd.DataFrame, column: str) -> list[str]:
+    return [] if rows.empty else list(dict.fromkeys(rows[column]))
+
+
+def _chosen(rows: pd.DataFrame, line_up: str | None, example: pd.DataFrame | None) -> pd.DataFrame:
+    """The rows of one line-up and of the example's family, if these are given."""
+    if rows.empty:
+        return rows
+    if line_up is not None and "line_up" in rows:
+        rows = rows[rows["line_up"] == line_up]
+    return rows if example is None else rows[(rows[FAMILY] == example[FAMILY].iloc[0]).all(axis=1)]
+
+
+def _caption(kind: Kind, rows: pd.DataFrame, line_up: str | None) -> str:
+    shows = f"{line_up} line-up: {kind.shows}" if line_up else kind.shows
+    return f"{shows}. {about(_first_seed(rows) if kind.first_seed else rows)}"

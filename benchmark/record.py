@@ -94,7 +94,7 @@ class RunRecord:
 def open_record(folder: Path) -> RunRecord:
     """Opens a finished record; a damaged one is an error that says so."""
     try:
-        about = json.loads((folder / "record.json").read_text())
+        about = read_about(folder)
         arrays = {key: open_array(folder / f"{key}.npy") for key in about["signals"]}
         for key, array in arrays.items():
             if list(array.shape) != about["signals"][key]["shape"]:
@@ -109,6 +109,11 @@ def open_record(folder: Path) -> RunRecord:
             f"The record {folder} is damaged ({error}). Run the same command with --force to train it again, "
             "or delete the folder."
         ) from error
+
+
+def read_about(folder: Path) -> Json:
+    """Settings, versions, seconds and the rest of `record.json`."""
+    return json.loads((folder / "record.json").read_text())
 
 
 def read_history(folder: Path) -> Json:

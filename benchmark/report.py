@@ -1,22 +1,32 @@
-"""Makes tables and figures from the committed files alone; works in a clone without a single record."""
+"""Makes tables, figures and the page from the committed files alone; works in a clone without a single record."""
 
+import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
 
+from benchmark import paper_tables
+from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.evaluation import read_table
+from benchmark.evaluation import TABLES, read_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
+from benchmark.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.plots import draw_all
-from benchmark.storage import write_text
+from benchmark.storage import write_json, write_text
 from benchmark.studies import STUDIES
 from benchmark.tables import (
     accuracy_table,
+    as_latex,
     as_markdown,
     auc_table,
+    corrections_table,
+    epochs_table,
     for_terminal,
+    rank_note,
+    rank_table,
     settings,
     speed_table,
     spread_note,
@@ -24,6 +34,18 @@ from benchmark.tables import (
 )
 
 README = Path("README.md")
+CAPTIONS = "captions.json"
+IN_README = ("auc", "accuracy")  # also printed; the rest is for files and the page
+CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tables of one kind: a file each for Markdown and LaTeX, a section of the page."""
+
+    title: str
+    tables: list[tuple[str, pd.DataFrame]]
+    notes: list[str] = field(default_factory=list)
 
 
 def make_report(
@@ -45,62 +67,148 @@ def make_report(
     speed = read_table(results.table_data("speed"))
     if results.root == DEFAULT_RESULTS and not speed.empty:
         _fill_readme("speed", as_markdown("Measured by `make bench` on two cores", speed_table(speed)))
+    _write_page(results, studies)
+    console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
 
 def _report_study(results: ResultsFolder, study: str, console: Console, runs: Collection[str] | None) -> None:
-    def rows(table: str) -> pd.DataFrame:
-        everything = read_table(results.table_data(table))
-        if everything.empty:
-            return everything
-        return everything[(everything["study"] == study) & (everything["run"].isin(runs) if runs else True)]
-
-    tables = {
-        "auc": [
-            titled
-            for line_up, group in _by_line_up(rows("metrics"))
-            for titled in _tables(group, f"Detection, {line_up} line-up", auc_table)
-        ],
-        "accuracy": _tables(rows("accuracy"), "Test accuracy", accuracy_table),
-    }
-    notes = {
-        "auc": [spread_note(rows("metrics")), *troubles(rows("metrics"))] if tables["auc"] else [],
-        "accuracy": [spread_note(rows("accuracy"))] if tables["accuracy"] else [],
-    }
-    for name, titled in tables.items():
-        for title, table in titled:
-            console.print(for_terminal(title, table))
-        if titled:
-            console.print("\n".join(notes[name]), highlight=False, markup=False, soft_wrap=True)
-            text = "\n".join(as_markdown(title, table) for title, table in titled)
-            write_text(results.tables(study) / f"{name}.md", text + "\n" + "\n\n".join(notes[name]) + "\n")
-    figures = draw_all(rows, results.figures(study))
+    tables = _rows_of(results, study, runs)
+    groups = _groups(tables)
+    for name, group in groups.items():
+        if name in IN_README:
+            for title, table in group.tables:
+                console.print(for_terminal(title, table))
+            console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
+        stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
+        text = "\n".join(as_markdown(title, table) for title, table in stable)
+        write_text(results.tables(study) / f"{name}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
+        latex = "\n".join(as_latex(title, table, f"{study}-{name}-{at}") for at, (title, table) in enumerate(stable))
+        write_text(results.tables(study) / f"{name}.tex", latex)
+    figures = draw_all(lambda name: tables[name], results.figures(study))
+    write_json(results.figures(study) / CAPTIONS, figures)
     console.print(
         f"Tables: {results.tables(study)}. Figures: {results.figures(study)} ({', '.join(figures)}).",
         highlight=False,
         soft_wrap=True,
     )
     if results.root == DEFAULT_RESULTS:
-        blocks = []
-        for name, titled in tables.items():
-            # Times differ from run to run, and would change a committed file each time.
-            blocks += [
-                as_markdown(title, table.drop(columns="scoring seconds", errors="ignore")) for title, table in titled
-            ]
-            blocks += [f"{note}\n" for note in notes[name]]
-        _fill_readme(study, "\n".join(blocks))
+        _fill_readme(study, _readme_block([groups[name] for name in IN_README if name in groups]))
 
 
-def _by_line_up(metrics: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """In the order in which a study has them."""
-    if metrics.empty:
-        return []
-    return [(name, metrics[metrics["line_up"] == name]) for name in dict.fromkeys(metrics["line_up"])]
+def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = None) -> dict[str, pd.DataFrame]:
+    """The study's rows of every committed table; of all its runs, or of those that are named."""
+
+    def rows(table: str) -> pd.DataFrame:
+        everything = read_table(results.table_data(table))
+        if everything.empty:
+            return everything
+        return everything[(everything["study"] == study) & (everything["run"].isin(runs) if runs else True)]
+
+    return {table: rows(table) for table in TABLES}
 
 
-def _tables(
+def _groups(tables: dict[str, pd.DataFrame]) -> dict[str, Group]:
+    """Every table there is data for, in the order in which a reader wants them."""
+    metrics, accuracy, epochs = tables["metrics"], tables["accuracy"], tables["auc_by_epochs"]
+    found = {
+        "auc": Group(
+            "Detection",
+            _per_line_up(metrics, "Detection", auc_table),
+            [spread_note(metrics), INTERVALS, *troubles(metrics)] if len(metrics) else [],
+        ),
+        "accuracy": Group(
+            "Test accuracy",
+            _per_setting(accuracy, "Test accuracy", accuracy_table),
+            [spread_note(accuracy)] if len(accuracy) else [],
+        ),
+        "epochs": Group("AUC by epochs read", _per_line_up(epochs, "AUROC by epochs read", epochs_table), [EPOCHS]),
+        "ranks": Group("Mean rank", _one("Mean rank over settings", rank_table(metrics)) if len(metrics) else []),
+        "corrections": Group(
+            "LiNC as a corrector", _per_setting(tables["corrections"], "LiNC as a corrector", corrections_table)
+        ),
+        "claims": Group("Claim beside measurement", _one("The paper's claims, and ours", claims_table(tables))),
+        "paper": Group(
+            "The paper's tables, ours beside",
+            [
+                *_one("Table 1 of the paper: AUC at 20% noise", paper_tables.detection_table(metrics)),
+                *_one("Table 2 of the paper: accuracy without noise", paper_tables.clean_table(accuracy)),
+                *_one("Table 3 of the paper: accuracy under symmetric noise", paper_tables.noisy_table(accuracy)),
+            ],
+        ),
+    }
+    if found["ranks"].tables:
+        found["ranks"].notes.append(rank_note(metrics))
+    return {name: group for name, group in found.items() if group.tables}
+
+
+INTERVALS = (
+    "Against LiNC: the mean difference of AUROC; better or worse only if the 95 % interval of a paired, stratified "
+    "bootstrap over samples excludes zero in every run."
+)
+EPOCHS = "Scored as if training had ended after so many epochs; means over runs."
+
+
+def _one(title: str, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    return [(title, table)] if len(table) else []
+
+
+def _per_line_up(
     rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> list[tuple[str, pd.DataFrame]]:
-    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)] if not rows.empty else []
+    """In the order in which a study has them."""
+    if rows.empty:
+        return []
+    return [
+        titled
+        for line_up in dict.fromkeys(rows["line_up"])
+        for titled in _per_setting(rows[rows["line_up"] == line_up], f"{what}, {line_up} line-up", make)
+    ]
+
+
+def _per_setting(
+    rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
+) -> list[tuple[str, pd.DataFrame]]:
+    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)] if len(rows) else []
+
+
+def _write_page(results: ResultsFolder, studies: list[str]) -> None:
+    """All studies on one page, from the committed files and the figures drawn from them."""
+    sections, summary = [], []
+    for study in studies:
+        tables = _rows_of(results, study)
+        runs = tables["runs"].drop(columns="study")
+        summary.append(f"{study}: {len(runs)} training runs")
+        sections += [
+            Section(f"{study}-{name}", f"{study}: {group.title}", "\n\n".join(group.notes), _page_tables(group))
+            for name, group in _groups(tables).items()
+        ]
+        sections.append(Section(f"{study}-figures", f"{study}: figures", figures=_page_figures(results, study)))
+        with_what = (PageTable("Runs", runs),)
+        sections.append(Section(f"{study}-runs", f"{study}: what was run, and with what", tables=with_what))
+    write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
+
+
+def _page_tables(group: Group) -> tuple[PageTable, ...]:
+    return tuple(PageTable(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables)
+
+
+def _page_figures(results: ResultsFolder, study: str) -> tuple[PageFigure, ...]:
+    folder = results.figures(study)
+    captions = json.loads((folder / CAPTIONS).read_text()) if (folder / CAPTIONS).exists() else {}
+    return tuple(
+        PageFigure(name.replace("_", " "), caption, (folder / f"{name}.svg").read_bytes())
+        for name, caption in captions.items()
+    )
+
+
+def _readme_block(groups: list[Group]) -> str:
+    """Fewer columns than in the files, so that they fit on a page."""
+    left_out = [CHANGING, "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"]
+    blocks = []
+    for group in groups:
+        blocks += [as_markdown(title, table.drop(columns=left_out, errors="ignore")) for title, table in group.tables]
+        blocks += [f"{note}\n" for note in group.notes]
+    return "\n".join(blocks)
 
 
 def _fill_readme(study: str, text: str) -> None:

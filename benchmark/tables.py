@@ -3,6 +3,7 @@
 import pandas as pd
 from rich.table import Table
 
+WORDS = ("detector", "recipe", "claim", "what differs", "line-up", "true class", "per image", "data set")  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 
 
@@ -48,12 +49,86 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "detector": detector,
             "AUROC": mean_and_spread(group["auroc"]),
+            "against LiNC": against_linc(group),
             "AUPRC": mean_and_spread(group["auprc"]),
+            "precision at the true rate": mean_and_spread(group["precision_at_rate"], 3),
+            "found in the first 5 %": mean_and_spread(group["recall_5"], 3),
+            "in 20 %": mean_and_spread(group["recall_20"], 3),
+            "ties": f"{group['ties'].mean():.0%}" if group["ties"].notna().any() else "–",
             "runs": int(group.loc[group["status"] != "failed", "runs_averaged"].sum()),
             "epochs used": int(group["epochs_used"].max()),
             "scoring seconds": f"{group['seconds'].mean():.3f}" if group["seconds"].notna().any() else "–",
         }
         for detector, group in ((name, rows[rows["detector"] == name]) for name in order)
+    )
+
+
+def against_linc(rows: pd.DataFrame) -> str:
+    """Better or worse than LiNC only if the paired interval says so in every run."""
+    compared = rows.dropna(subset=["minus_linc"])
+    if compared.empty:
+        return "–"
+    difference = f"{compared['minus_linc'].mean():+.4f}"
+    if (compared["minus_linc_low"] > 0).all():
+        return f"{difference}, better"
+    if (compared["minus_linc_high"] < 0).all():
+        return f"{difference}, worse"
+    return f"{difference}, unclear"
+
+
+def epochs_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """AUROC by the number of epochs read, for the rows of one setting: mean over runs, and the best number."""
+    means = rows.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
+    last = int(means.columns.max())
+    shown = [count for count in (1, 2, 3, 5, 10, 20, 30, 50, 70) if count < last] + [last]
+    table = means[shown].map(lambda value: f"{value:.4f}").rename(columns=lambda count: f"{count}")
+    table["best"] = [f"{row.max():.4f} after {row.idxmax()}" for _, row in means.iterrows()]
+    return table.loc[means.max(axis=1).sort_values(ascending=False).index].reset_index()
+
+
+def corrections_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """LiNC as a corrector, for the rows of one setting: over all samples, then by true class."""
+    columns = {
+        "noisy_share": "in the noisy component",
+        "noisy_precision": "of these mislabelled",
+        "noisy_recall": "of the mislabelled found",
+        "ambiguous_share": "ambiguous",
+        "corrected_right": "corrected labels that are right",
+        "label_accuracy_before": "labels right before",
+        "label_accuracy_after": "after",
+    }
+    return pd.DataFrame(
+        {"true class": name} | {title: mean_and_spread(group[column], 3) for column, title in columns.items()}
+        for name, group in rows.groupby("class", sort=False)
+    )
+
+
+def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Each detector's mean rank by AUROC over settings, best first; empty for a single setting."""
+    measured = metrics[metrics["status"] == "ok"]
+    means = measured.groupby(["line_up", "setting", "detector"])["auroc"].mean().reset_index()
+    if measured["setting"].nunique() < 2:
+        return pd.DataFrame()
+    means["rank"] = means.groupby(["line_up", "setting"])["auroc"].rank(ascending=False)
+    ranks = means.groupby(["line_up", "detector"])["rank"].agg(["mean", "min", "max", "count"]).reset_index()
+    ranks = ranks.sort_values(["line_up", "mean"], ascending=[False, True])
+    return pd.DataFrame(
+        {
+            "line-up": ranks["line_up"],
+            "detector": ranks["detector"],
+            "mean rank": ranks["mean"].map("{:.2f}".format),
+            "best": ranks["min"].map("{:.0f}".format),
+            "worst": ranks["max"].map("{:.0f}".format),
+            "settings": ranks["count"],
+        }
+    )
+
+
+def rank_note(metrics: pd.DataFrame) -> str:
+    settings_count, datasets = metrics["setting"].nunique(), metrics["dataset"].nunique()
+    return (
+        f"Ranks over {settings_count} settings of {datasets} data {'set' if datasets == 1 else 'sets'}; settings that "
+        "share a data set are not independent of each other."
     )
 
 
@@ -103,13 +178,40 @@ def speed_table(rows: pd.DataFrame) -> pd.DataFrame:
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
     drawn = Table(title=title, title_justify="left", title_style="bold")
     for column in table.columns:
-        drawn.add_column(str(column), justify="left" if column in ("detector", "recipe") else "right")
+        drawn.add_column(str(column), justify="left" if column in WORDS else "right")
     for row in table.astype(str).itertuples(index=False):
         drawn.add_row(*row)
     return drawn
 
 
 def as_markdown(title: str, table: pd.DataFrame) -> str:
-    aligned = ["left" if column in ("detector", "recipe") else "right" for column in table.columns]
+    aligned = ["left" if column in WORDS else "right" for column in table.columns]
     body = table.astype(str).to_markdown(index=False, colalign=aligned, disable_numparse=True)
     return f"**{title}**\n\n{body}\n"
+
+
+def as_latex(title: str, table: pd.DataFrame, label: str) -> str:
+    """A table with booktabs rules; `title` becomes its caption."""
+    columns = "".join("l" if column in WORDS else "r" for column in table.columns)
+    body = table.astype(str).map(escape_latex).rename(columns=escape_latex)
+    return body.to_latex(
+        index=False,
+        escape=False,
+        column_format=columns,
+        caption=escape_latex(title),
+        label=f"tab:{label}",
+        position="t",
+    )
+
+
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+        "±": r"$\pm$", "–": "--", "−": "$-$", "×": r"$\times$", "~": r"\textasciitilde{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "^": r"\textasciicircum{}",
+    }
+)  # fmt: skip
+
+
+def escape_latex(text: object) -> str:
+    return str(text).translate(LATEX)

@@ -14,7 +14,7 @@ CONTRACTS = {
     f"benchmark.{module}"
     for module in ["record", "recorders", "gradient_recorders", "training", "data", "errors", "identity", "mixture"]
 }
-KNOW_DETECTORS = {"plan", "scores", "evaluation", "studies", "own_detectors", "cli"}
+KNOW_DETECTORS = {"plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"}
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 
 

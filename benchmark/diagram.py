@@ -1,0 +1,122 @@
+"""The method's phases as a diagram, the paper's first figure; it needs no data."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+COLOURS = sns.color_palette("colorblind")
+CAPTION = (
+    "The phases of LiNC: a warm-up that learns a trust value per sample, a mixture of three components over the trust, "
+    "and a soft and then a hard correction of the noisy component alone. Solid arrows: what a phase reads; dashed "
+    "arrows: the targets with which the same model is trained on. It is a drawing of the method for any n, rate, seed, "
+    "backbone and number of epochs, and shows no measurement."
+)
+WIDTH, GAP = 2.35, 0.3  # of a phase's box and between two, in inches
+PHASES = (
+    (
+        "1  Soft warm-up",
+        "epochs 1 … w",
+        "every sample is trained towards\n"
+        r"$q_i = (1-\alpha_i)\,\mathrm{stopgrad}(p_i) + \alpha_i\,e_{\tilde{y}_i}$"
+        "\n\n"
+        r"its trust $\alpha_i$, 1 at first, is learned too:"
+        "\n"
+        r"model agrees with $\tilde{y}_i$: $\alpha_i$ stays high"
+        "\n"
+        r"model disagrees: $\alpha_i$ falls",
+    ),
+    ("2  Mixture over the trust", "once, after epoch w", ""),
+    (
+        "3  Soft correction",
+        "epochs w + 1 … w + s",
+        "noisy component:\n"
+        r"target is the prediction $p_i$"
+        "\n\nambiguous and clean components:\n"
+        r"target $q_i$ as in the warm-up",
+    ),
+    (
+        "4  Hard correction",
+        "from epoch w + s + 1",
+        "noisy component, relabelled once:\n"
+        r"label $\hat{y}_i = \arg\max\, p_i$"
+        "\n\nambiguous and clean components:\n"
+        r"given label $\tilde{y}_i$, as it was",
+    ),
+)
+
+
+def overview() -> Figure:
+    """Model, warm-up, mixture, soft and hard correction, from left to right in the order of training."""
+    total = len(PHASES) * (WIDTH + GAP) - GAP
+    figure = plt.figure(figsize=(total + 0.2, 4.0))
+    axis = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, total + 0.1), ylim=(0, 4))
+    axis.axis("off")
+    _box(axis, 0, 3.25, total, 0.65, "0.9")
+    axis.text(
+        total / 2, 3.575, r"training sample $x_i$ with given label $\tilde{y}_i$   $\rightarrow$   model $f_\theta$   "
+        r"$\rightarrow$   class probabilities $p_i = \mathrm{softmax}(f_\theta(x_i))$",
+        ha="center", va="center", size=11,
+    )  # fmt: skip
+    for index, (title, when, text) in enumerate(PHASES):
+        left = index * (WIDTH + GAP)
+        middle = left + WIDTH / 2
+        _box(axis, left, 0.35, WIDTH, 2.2, "white")
+        axis.text(middle, 2.37, title, ha="center", va="center", size=10, weight="bold")
+        axis.text(middle, 2.13, when, ha="center", va="center", size=8.2, style="italic")
+        axis.text(middle, 1.2, text, ha="center", va="center", size=8.2, linespacing=1.5)
+        if index:
+            _arrow(axis, (left - GAP, 1.4), (left, 1.4), "-")
+        if text:
+            _arrow(axis, (middle - 0.25, 3.25), (middle - 0.25, 2.55), "-")
+            _arrow(axis, (middle + 0.25, 2.55), (middle + 0.25, 3.25), "--")
+            axis.text(middle - 0.32, 2.9, "$p_i$", ha="right", va="center", size=8)
+            axis.text(middle + 0.32, 2.9, "targets", ha="left", va="center", size=8.2)
+    _mixture(axis, WIDTH + GAP, 0.75)
+    axis.text(WIDTH + GAP / 2, 1.52, r"$\alpha_i$", ha="center", va="bottom", size=9)
+    axis.text(total / 2, 0.12, r"LiNC as a detector: the score of a sample is $1-\alpha_i$ after epoch w.",
+              ha="center", va="center", size=8)  # fmt: skip
+    return figure
+
+
+def _mixture(axis: Axes, left: float, bottom: float) -> None:
+    """Three bell curves over the trust, in the box that begins at `left`."""
+    x = np.linspace(0, 1, 200)
+    parts = (
+        ("noisy", 0.2, 0.08, 0.62, COLOURS[6], "////"),
+        ("ambiguous", 0.52, 0.10, 0.42, "0.75", "...."),
+        ("clean", 0.83, 0.06, 0.95, COLOURS[2], ""),
+    )
+    for name, mean, deviation, height, colour, hatch in parts:
+        y = height * np.exp(-(((x - mean) / deviation) ** 2) / 2)
+        place = left + 0.15 + x * (WIDTH - 0.3)
+        axis.fill_between(
+            place, bottom, bottom + y, facecolor=colour, edgecolor="black", hatch=hatch, lw=0.6, alpha=0.6
+        )
+        axis.text(left + 0.15 + mean * (WIDTH - 0.3), bottom + height + 0.04, name, ha="center", va="bottom", size=8.2)
+    axis.plot([left + 0.15, left + WIDTH - 0.15], [bottom, bottom], color="black", linewidth=0.8)
+    axis.text(
+        left + WIDTH / 2,
+        bottom - 0.06,
+        r"trust $\alpha_i$: low $\longrightarrow$ high",
+        ha="center",
+        va="top",
+        size=8.2,
+    )
+
+
+def _box(axis: Axes, left: float, bottom: float, width: float, height: float, colour: str) -> None:
+    axis.add_patch(
+        FancyBboxPatch((left, bottom), width, height, boxstyle="round,pad=0,rounding_size=0.08", fc=colour, ec="black")
+    )
+
+
+def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], line: str) -> None:
+    style = {"arrowstyle": "-|>", "linestyle": line, "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+    axis.annotate("", end, start, arrowprops=style)

@@ -1,0 +1,262 @@
+"""The report page as a reader meets it: in a browser, by mouse and keyboard, narrow and wide, light and dark."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
+
+from benchmark.errors import LincBenchError
+from benchmark.page import Page, PageFigure, PageTable, Section, write_page
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = ["<script>alert(1)</script>", '"onmouseover="alert(2)', "</table><img src=x onerror=alert(3)>", "{{ 7 * 7 }}"]
+NUMBERS = ["0.9936 ± 0.0018", "–", "−3", "12,345 [12,000, 13,000]", "7 %", "1e-3", "+2.5", "0.07 s"]
+NUMBERS_UP = ["−3", "1e-3", "7 %", "0.07 s", "0.9936 ± 0.0018", "+2.5", "12,345 [12,000, 13,000]", "–"]
+NUMBERS_DOWN = ["12,345 [12,000, 13,000]", "+2.5", "0.9936 ± 0.0018", "7 %", "0.07 s", "1e-3", "−3", "–"]
+PER_RUN = ["detector", "line_up", "recipe", "training_seed", "true_rate", "auroc", "auprc", "status"]
+
+
+def measured(name: str) -> pd.DataFrame:
+    return pd.read_csv(ROOT / "results" / f"{name}.csv").query("study == 'demo'")
+
+
+def per_run() -> pd.DataFrame:
+    return measured("metrics")[PER_RUN].assign(true_rate=lambda rows: rows["true_rate"].map("{:.1%}".format))
+
+
+def mean_and_spread(rows: pd.DataFrame, by: str, columns: list[str]) -> pd.DataFrame:
+    def cell(values: pd.Series) -> str:
+        return f"{values.mean():.4f}" + (f" ± {values.std():.4f}" if len(values) > 1 else "")
+
+    return rows.groupby(by)[columns].agg(cell).reset_index()
+
+
+def demo_page() -> Page:
+    """What the demo measured, and two tables made to be difficult."""
+    original, accuracy = measured("metrics").query("line_up == 'original'"), measured("accuracy")
+    figures = sorted((ROOT / "figures" / "demo").glob("*.svg"))
+    caption = "Digits, 20 % symmetric noise, n = 1259, three training seeds, tf_efficientnet_lite0 at 64 px."
+    return Page(
+        title="LiNC-Bench: which detector finds mislabelled images best?",
+        summary_lines=(
+            "Study demo: digits, 1259 samples, 10 classes, 20 % symmetric noise (true rate 20.0 %).",
+            "Backbone tf_efficientnet_lite0 at 64 px, 30 epochs, batch 64; 1 noise seed, 3 training seeds.",
+        ),
+        sections=(
+            Section(
+                "detection",
+                "Detection",
+                "Each detector ranks the training samples; mislabelled is the positive class.\n\nTies count half.",
+                (
+                    PageTable(
+                        "Original line-up", mean_and_spread(original, "detector", ["auroc", "auprc"]), "± over seeds"
+                    ),
+                    PageTable(
+                        "Every run", per_run(), "One row per run and detector.", ("line_up", "recipe", "training_seed")
+                    ),
+                ),
+                tuple(
+                    PageFigure(file.stem.replace("_", " ").capitalize(), caption, file.read_bytes()) for file in figures
+                ),
+            ),
+            Section(
+                "accuracy",
+                "Test accuracy",
+                tables=(PageTable("By recipe", mean_and_spread(accuracy, "recipe", ["best_test", "last_test"])),),
+            ),
+            Section(
+                "difficult",
+                "Difficult & <odd>",
+                tables=(
+                    PageTable("Numbers", pd.DataFrame({"row": range(len(NUMBERS)), "value": NUMBERS})),
+                    PageTable(
+                        HOSTILE[0], pd.DataFrame({"detector": HOSTILE, HOSTILE[2]: 1.0}), HOSTILE[1], ("detector",)
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, demo_page())
+    return path
+
+
+@pytest.fixture
+def browser(chromium: Chrome, page_file: Path) -> Chrome:
+    """The page, freshly opened; what was logged before is forgotten."""
+    _show_at(chromium, 1400)
+    chromium.get_log("browser"), chromium.get_log("performance")
+    chromium.get(page_file.as_uri())
+    return chromium
+
+
+def _show_at(chrome: Chrome, width: int, scheme: str = "light", height: int = 900) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def _table(chrome: Chrome, title: str) -> WebElement:
+    tables = chrome.find_elements(By.CSS_SELECTOR, ".table")
+    return next(table for table in tables if title in table.find_element(By.CSS_SELECTOR, "caption p").text)
+
+
+def _column(table: WebElement, name: str) -> list[str]:
+    """The visible cells under a heading."""
+    at = [header.text for header in table.find_elements(By.CSS_SELECTOR, "thead th")].index(name)
+    rows = table.find_elements(By.CSS_SELECTOR, "tbody tr:not([hidden])")
+    return [row.find_elements(By.XPATH, "*")[at].text for row in rows]
+
+
+def _header(table: WebElement, name: str) -> tuple[WebElement, WebElement]:
+    header = next(found for found in table.find_elements(By.CSS_SELECTOR, "thead th") if found.text == name)
+    return header, header.find_element(By.TAG_NAME, "button")
+
+
+def _count(table: WebElement) -> str:
+    return table.find_element(By.TAG_NAME, "output").text
+
+
+def test_same_page_same_bytes(page_file: Path, tmp_path: Path) -> None:
+    write_page(tmp_path / "again.html", demo_page())
+    assert (tmp_path / "again.html").read_bytes() == page_file.read_bytes()
+
+
+def test_everything_is_there_without_script_and_nothing_points_elsewhere(page_file: Path) -> None:
+    html = page_file.read_text()
+    assert "hidden" not in re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.DOTALL)
+    assert html.count("<tbody>") == html.count("<caption") == 5
+    assert not re.findall(r"https?://|//[a-z]|@import|url\(", re.sub(r"base64,[^\"]*|^\s*//.*$", "", html, flags=re.M))
+
+
+def test_mistakes_in_a_page_are_named() -> None:
+    with pytest.raises(LincBenchError, match="cannot be filtered by"):
+        PageTable("t", pd.DataFrame({"a": [1]}), filterable=("b",))
+    with pytest.raises(LincBenchError, match="anchors"):
+        Page("p", (), (Section("same", "A"), Section("same", "B")))
+
+
+def test_missing_values_and_empty_tables(tmp_path: Path) -> None:
+    table = PageTable("t", pd.DataFrame({"detector": ["a", "b"], "auroc": [0.123456789, float("nan")], "n": [1, 2]}))
+    assert table.rows == [["a", "0.1235", "1"], ["b", "–", "2"]]
+    assert table.columns == [("detector", False), ("auroc", True), ("n", True)]
+    write_page(tmp_path / "empty.html", Page("p", (), (Section("s", "S", tables=(PageTable("e", table.frame[:0]),)),)))
+
+
+def test_no_console_error_and_no_request_to_any_host(browser: Chrome) -> None:
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert any(address.startswith("file:") for address in asked)
+    assert {address.split(":")[0] for address in asked} <= {"file", "data"}
+
+
+def test_every_figure_loads_and_is_described(browser: Chrome) -> None:
+    pictures = browser.find_elements(By.CSS_SELECTOR, "figure img")
+    assert len(pictures) == len(list((ROOT / "figures" / "demo").glob("*.svg"))) > 0
+    for picture in pictures:
+        assert browser.execute_script("return arguments[0].complete && arguments[0].naturalWidth", picture) > 0
+        assert picture.get_attribute("alt")
+    assert all(caption.text for caption in browser.find_elements(By.CSS_SELECTOR, "figure figcaption"))
+
+
+def test_a_click_sorts_up_then_down_then_as_reported(browser: Chrome) -> None:
+    table = _table(browser, "Numbers")
+    header, button = _header(table, "value")
+    for order, expected in [("ascending", NUMBERS_UP), ("descending", NUMBERS_DOWN), ("none", NUMBERS)]:
+        button.click()
+        assert (header.get_attribute("aria-sort"), _column(table, "value")) == (order, expected)
+
+
+def test_the_keyboard_sorts(browser: Chrome) -> None:
+    table = _table(browser, "Original line-up")
+    detectors = _column(table, "detector")
+    (by_name, button), (by_auc, _) = _header(table, "detector"), _header(table, "auroc")
+    button.send_keys(Keys.ENTER)
+    assert _column(table, "detector") == sorted(detectors, key=str.lower)
+    button.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(Keys.SPACE)
+    assert (by_name.get_attribute("aria-sort"), by_auc.get_attribute("aria-sort")) == ("none", "ascending")
+    values = [float(cell.split()[0]) for cell in _column(table, "auroc")]
+    assert values == sorted(values)
+
+
+def test_filters_by_text_and_by_column(browser: Chrome) -> None:
+    table = _table(browser, "Every run")
+    rows = per_run()
+    assert _count(table) == f"{len(rows)} of {len(rows)} rows"
+    search = table.find_element(By.CSS_SELECTOR, "input[type=search]")
+    search.send_keys("lin ORIG")
+    text = rows.astype(str).agg("\n".join, axis=1).str.lower()
+    found = rows[text.str.contains("lin") & text.str.contains("orig")]
+    assert 0 < len(found) < len(rows)
+    assert _column(table, "detector") == list(found["detector"])
+    assert _count(table) == f"{len(found)} of {len(rows)} rows"
+    search.clear()
+    Select(table.find_elements(By.TAG_NAME, "select")[0]).select_by_visible_text("hcat")
+    assert set(_column(table, "line_up")) == {"hcat"}
+    assert _count(table) == f"{(rows['line_up'] == 'hcat').sum()} of {len(rows)} rows"
+    _header(table, "auroc")[1].click()
+    assert set(_column(table, "line_up")) == {"hcat"}, "sorting keeps the filter"
+    table.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    assert _count(table) == f"{len(rows)} of {len(rows)} rows"
+
+
+def test_hostile_names_are_only_text(browser: Chrome) -> None:
+    table = _table(browser, HOSTILE[0])
+    assert _column(table, "detector") == HOSTILE
+    assert _header(table, HOSTILE[2])[0].is_displayed()
+    choice = Select(table.find_element(By.TAG_NAME, "select"))
+    choice.select_by_visible_text(HOSTILE[0])
+    assert _column(table, "detector") == [HOSTILE[0]]
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
+    assert not browser.find_elements(By.CSS_SELECTOR, "[onmouseover], [onerror]")
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_only_tables_scroll_sideways(browser: Chrome, width: int, scheme: str) -> None:
+    _show_at(browser, width, scheme)
+    root = "document.documentElement"
+    assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0
+    if folder := os.environ.get("LINC_BENCH_SCREENSHOTS"):  # to look at
+        _show_at(browser, width, scheme, browser.execute_script(f"return {root}.scrollHeight"))
+        browser.save_screenshot(str(Path(folder) / f"page-{width}-{scheme}.png"))
+
+
+def test_a_dark_screen_gets_a_dark_page_and_light_figures(browser: Chrome) -> None:
+    def brightness(selector: str) -> int:
+        element = browser.find_element(By.CSS_SELECTOR, selector)
+        return sum(map(int, re.findall(r"\d+", element.value_of_css_property("background-color"))[:3]))
+
+    assert brightness("body") > 700
+    _show_at(browser, 1400, "dark")
+    assert brightness("body") < 150
+    assert brightness(".card") > 700
+
+
+def test_landmarks_and_the_skip_link(browser: Chrome) -> None:
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    skip = browser.switch_to.active_element
+    assert skip.get_attribute("href").endswith("#content")
+    assert skip.location["x"] >= 0, "seen once it has the focus"
+    skip.send_keys(Keys.ENTER)
+    assert browser.switch_to.active_element.tag_name == "main"
+    for link in browser.find_elements(By.CSS_SELECTOR, "nav a"):
+        assert browser.find_elements(By.ID, link.get_attribute("href").split("#")[1])
+    assert all(table.find_elements(By.TAG_NAME, "caption") for table in browser.find_elements(By.TAG_NAME, "table"))
+    assert not browser.find_elements(By.CSS_SELECTOR, "th:not([scope])")

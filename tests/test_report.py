@@ -1,0 +1,164 @@
+"""Tables, claims and the page: what they say, and that they come from the committed files alone."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark import paper
+from benchmark.claims import accuracy_claims, aggregate_claims, detection_claims, sentence_claims
+from benchmark.cli import main
+from benchmark.paper_tables import clean_table, detection_table, noisy_table
+from benchmark.tables import against_linc, as_latex, epochs_table, escape_latex, rank_table, speed_table
+
+ABOUT = {
+    "backbone": "vit_small_patch14_dinov2",
+    "image_size": 112,
+    "epochs": 70,
+    "batch_size": 128,
+    "noise": "symmetric",
+}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything that `report` makes."""
+    made = [path for part in ("tables", "figures") for path in (folder / part).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in [*made, folder / "report.html"]}
+
+
+def test_report_gives_the_same_bytes_from_the_committed_files_alone(copied: Path, tmp_path: Path) -> None:
+    first = files(copied)
+    assert {"tables/demo-modified/claims.md", "tables/demo-modified/auc.tex", "report.html"} <= set(first)
+    assert main(["report", "--results", str(copied)]) == 0
+    assert files(copied) == first
+    alone = tmp_path / "clone" / "results"
+    alone.mkdir(parents=True)
+    for table in copied.glob("*.csv"):
+        shutil.copy(table, alone)
+    assert main(["report", "--results", str(alone)]) == 0
+    assert files(alone) == first
+
+
+def test_the_page_shows_every_table_figure_and_what_was_run(copied: Path) -> None:
+    page = (copied / "report.html").read_text()
+    for expected in ("LiNC as a corrector", "Claim beside measurement", "AUROC by epochs read", "trust", "torch"):
+        assert expected in page
+    assert page.count("data:image/svg+xml") == len(list((copied / "figures").rglob("*.svg")))
+
+
+def accuracies(dataset: str = "breastmnist_rebuilt") -> pd.DataFrame:
+    rows = [
+        {"dataset": dataset, "rate": rate, "recipe": recipe, "training_seed": seed, "setting": f"{rate}", **ABOUT}
+        | {"best_test": best, "last_test": last, "best_batch_mean": best + 0.01, "last_batch_mean": last}
+        for rate in (0.0, 0.2)
+        for recipe, best, last in (("standard", 0.90, 0.80), ("linc", 0.91, 0.90))
+        for seed in (0, 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_claim_stands_beside_ours_with_what_differs() -> None:
+    claims = pd.DataFrame(accuracy_claims(accuracies()))
+    last = claims[claims["claim"] == "breastmnist, 20% noise, linc, accuracy at the last epoch"].iloc[0]
+    assert last["paper"] == "0.8956"
+    assert last["ours"] == "0.9000 ± 0.0000"
+    assert last["difference"] == "+0.0044"
+    assert "breastmnist_rebuilt instead of breastmnist, vit_small_patch14_dinov2 at 112 px" in last["what differs"]
+    assert any("mean of batches" in claim for claim in claims["claim"])
+    clean = claims[claims["claim"].str.contains("no noise")]
+    assert list(clean["paper"]) == ["0.9170"]
+
+
+def test_the_texts_averages_are_taken_over_our_cells() -> None:
+    claims = {row["claim"]: row for row in aggregate_claims(accuracies())}
+    assert claims["mean gain at the last epoch, 20% noise (points)"]["ours"] == "10"
+    assert "over breastmnist instead of ten" in str(claims["mean gain at the best epoch (points)"]["what differs"])
+
+
+def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.DataFrame:
+    rows = [
+        {"dataset": "digits", "rate": 0.2, "setting": setting, "training_seed": seed, "line_up": "original", **ABOUT}
+        | {"detector": detector, "auroc": value, "status": "ok", "true_rate": 0.2}
+        | {"minus_linc": 0.02, "minus_linc_low": low, "minus_linc_high": high}
+        for setting in ("a", "b")
+        for seed in (0, 1)
+        for detector, value in (("LiNC", auroc - 0.02), ("AUM", auroc))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_better_and_worse_need_an_interval_in_every_run() -> None:
+    aum = metrics()[lambda rows: rows["detector"] == "AUM"]
+    assert against_linc(aum) == "+0.0200, better"
+    assert against_linc(aum.assign(minus_linc_low=[-0.01, 0.01, 0.01, 0.01])) == "+0.0200, unclear"
+    assert against_linc(aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)) == "-0.0200, worse"
+    assert against_linc(aum.assign(minus_linc=np.nan)) == "–"
+
+
+def test_detection_claims_and_ranks() -> None:
+    claims = {(row["claim"], row["ours"]) for row in detection_claims(metrics())}
+    assert ("AUC of AUM, 20 % noise", "0.9000 ± 0.0000") in claims
+    ranks = rank_table(metrics())
+    assert list(ranks["detector"]) == ["AUM", "LiNC"]
+    assert list(ranks["mean rank"]) == ["1.00", "2.00"]
+    assert rank_table(metrics()[lambda rows: rows["setting"] == "a"]).empty
+
+
+def test_the_papers_tables_with_ours_beside() -> None:
+    table = noisy_table(accuracies())
+    assert list(table["source"]) == ["paper", "ours"]
+    assert table.loc[0, "LiNC, last"] == "0.8956"
+    assert table.loc[1, "LiNC, last"] == "0.9000 ± 0.0000"
+    assert clean_table(accuracies()).loc[0, "ours, best epoch"] == "0.9000 ± 0.0000"
+    first, ours = detection_table(metrics()).iloc[0], detection_table(metrics()).iloc[1]
+    assert first["LiNC"] == f"{paper.DETECTION['LiNC']:.4f}"
+    assert ours["AUM"] == "0.9000 ± 0.0000"
+    assert ours["VoG"] == "–"
+
+
+@pytest.mark.parametrize(("overlaps", "verdict"), [((10, 20), "holds"), ((20, 10), "does not hold throughout")])
+def test_the_papers_sentences_on_trust(overlaps: tuple[int, int], verdict: str) -> None:
+    rows = [
+        {
+            "dataset": "d",
+            "rate": rate,
+            "run": f"r{rate}",
+            "training_seed": 0,
+            "subset": subset,
+            "from": at,
+            "to": at + 1,
+        }
+        | {"count": count, **ABOUT}
+        for rate, shared in zip((0.1, 0.5), overlaps, strict=True)
+        for subset, counts in (("clean", (0, shared, 90)), ("mislabelled", (90, shared, 0)))
+        for at, count in enumerate(counts)
+    ]
+    said = {row["claim"]: row["ours"] for row in sentence_claims(pd.DataFrame(rows), pd.DataFrame())}
+    assert str(
+        said["d: with more noise the trust of mislabelled samples overlaps more with that of the others"]
+    ).startswith(verdict)
+
+
+def test_epochs_and_speed_tables() -> None:
+    rows = pd.DataFrame(
+        {"detector": "AUM", "epochs_read": [1, 2, 3, 4], "auroc": [0.5, 0.9, 0.8, 0.7]} | {"line_up": "original"}
+    )
+    assert epochs_table(rows).iloc[0].to_dict() == {
+        "detector": "AUM", "1": "0.5000", "2": "0.9000", "3": "0.8000", "4": "0.7000", "best": "0.9000 after 2",
+    }  # fmt: skip
+    speed = pd.DataFrame(
+        {"what": ["step"], "model": ["ViT"], "milliseconds": [0.5], "ratio": [400.0], "against": ["plain"]}
+    )
+    assert speed_table(speed).iloc[0]["ViT"] == "0.5 ms (400 × plain)"
+
+
+def test_latex_takes_any_name() -> None:
+    assert (
+        escape_latex("50 % ± a_b {x} \\ <i>") == r"50 \% $\pm$ a\_b \{x\} \textbackslash{} \textless{}i\textgreater{}"
+    )
+    text = as_latex("A & B", pd.DataFrame({"detector": ["a_b"], "AUROC": ["0.9 ± 0.1"]}), "x")
+    assert r"\toprule" in text
+    assert r"a\_b & 0.9 $\pm$ 0.1 \\" in text
+    assert r"\caption{A \& B}" in text
