@@ -90,7 +90,7 @@ def _mixture(axis: Axes, left: float, bottom: float) -> None:
     x = np.linspace(0, 1, 200)
     parts = (
         ("noisy", 0.2, 0.08, 0.62, COLOURS[6], "////"),
-        ("ambiguous", 0.52, 0.10, 0.42, "0.75", "...."),
+        ("ambiguous", 0.52, 0.10, 0.42, "0.75", "\\\\\\\\"),
         ("clean", 0.83, 0.06, 0.95, COLOURS[2], ""),
     )
     for name, mean, deviation, height, colour, hatch in parts:

@@ -336,7 +336,9 @@ def agreement(pairs: pd.DataFrame) -> Figure | None:
         axis.set_yticks(range(len(names)), labels)
         axis.set(title=title, xlabel="the same detectors, by number")
     _only_outer_labels(axes)
-    figure.colorbar(image, ax=axes, label="rank correlation of scores", location="bottom", shrink=0.4, aspect=40)
+    figure.colorbar(
+        image, ax=axes, label="rank correlation of scores", location="bottom", fraction=0.03, shrink=0.6, aspect=40
+    )
     return figure
 
 
@@ -465,11 +467,13 @@ def about(rows: pd.DataFrame) -> str:
 
 def save(figure: Figure, folder: Path, name: str) -> None:
     """SVG and PNG, with the same bytes every time; a palette makes the PNG a third as large."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not for every format
     vector, pixels, smaller = BytesIO(), BytesIO(), BytesIO()
     figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(pixels, format="png")
     plt.close(figure)
-    indexed = Image.open(pixels).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    indexed = Image.open(pixels).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     indexed.save(smaller, format="png", optimize=True, dpi=(DPI, DPI))
     write_bytes(folder / f"{name}.svg", vector.getvalue())
     write_bytes(folder / f"{name}.png", smaller.getvalue())

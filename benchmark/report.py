@@ -177,7 +177,7 @@ def _write_page(results: ResultsFolder, studies: list[str]) -> None:
     for study in studies:
         tables = _rows_of(results, study)
         runs = tables["runs"].drop(columns="study")
-        summary.append(f"{study}: {len(runs)} training runs")
+        summary.append(_summary(study, runs))
         sections += [
             Section(f"{study}-{name}", f"{study}: {group.title}", "\n\n".join(group.notes), _page_tables(group))
             for name, group in _groups(tables).items()
@@ -186,6 +186,20 @@ def _write_page(results: ResultsFolder, studies: list[str]) -> None:
         with_what = (PageTable("Runs", runs),)
         sections.append(Section(f"{study}-runs", f"{study}: what was run, and with what", tables=with_what))
     write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
+
+
+def _summary(study: str, runs: pd.DataFrame) -> str:
+    """What was run, in a sentence or two."""
+
+    def all_of(column: str, show: Callable[[object], str] = str) -> str:
+        return ", ".join(show(value) for value in sorted(runs[column].unique()))
+
+    return (
+        f"{study}: {len(runs)} training runs ({all_of('recipe')}) on {all_of('dataset')}; {all_of('noise')} noise at "
+        f"{all_of('rate', lambda rate: f'{rate:.0%}')}; training seeds {all_of('training_seed')}; noise seeds "
+        f"{all_of('noise_seed')}; {all_of('backbone')} at {all_of('image_size')} px; {all_of('epochs')} epochs. "
+        f"Code {all_of('commit')}, torch {all_of('torch')}, timm {all_of('timm')}, Python {all_of('python')}."
+    )
 
 
 def _page_tables(group: Group) -> tuple[PageTable, ...]:
