@@ -3,6 +3,7 @@
 A claim that a study has nothing to say about is left out; what differs in the setting stands in the row.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,25 @@ from benchmark import paper
 
 COLUMNS = ["claim", "paper", "ours", "difference", "seeds", "what differs"]
 REBUILT = "_rebuilt"  # files rebuilt from source images stand for the data set, and say so
-PAPER_SETTING = {"backbone": "vit_small_patch8_224.dino", "image_size": 224, "epochs": 70, "batch_size": 128}
+PAPER_SETTING: dict[str, Any] = {
+    "backbone": "vit_small_patch8_224.dino",
+    "image_size": 224,
+    "epochs": 70,
+    "batch_size": 128,
+    "learning_rate": 5e-4,
+    "weight_decay": 1e-4,
+}
 
 
 def claims_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """From a study's committed rows, by table name."""
     parts = [
         detection_claims(tables["metrics"]),
+        lead_claims(tables["metrics"]),
         accuracy_claims(tables["accuracy"]),
         aggregate_claims(tables["accuracy"]),
         sentence_claims(tables["trust_histograms"], tables["mixtures"]),
+        hyper_parameter_claims(tables["accuracy"]),
     ]
     rows = [row for part in parts for row in part]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -64,53 +74,107 @@ def accuracy_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
         if rate == 0 and recipe == "standard" and name in clean.index:
             what = f"{name}, no noise, standard, accuracy at the best epoch"
             rows.append(_row(what, clean[name], runs["best_test"], runs, name))
+            rows.append(_row(f"{what}, mean of batches", clean[name], runs["best_batch_mean"], runs, name))
     return rows
 
 
 def aggregate_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
-    """The text's averages, computed from our cells as the paper computes them from its own."""
-    if accuracy.empty:
-        return []
-    cells = accuracy.assign(dataset=accuracy["dataset"].str.removesuffix(REBUILT), rate=accuracy["rate"].round(6))
-    table = cells.rename(columns={"best_test": "best", "last_test": "last"})
-    means = table.groupby(["dataset", "rate", "recipe"], as_index=False)[["best", "last"]].mean()
-    means = means[means["rate"] > 0]
-    where = f"over {', '.join(sorted(means['dataset'].unique()))} instead of ten data sets"
-    return [
-        {
-            "claim": f"{aggregate.claim} ({aggregate.unit})",
-            "paper": f"{aggregate.paper:.4g}",
-            "ours": f"{aggregate.value:.4g}",
-            "difference": f"{aggregate.value - aggregate.paper:+.4g}",
-            "seeds": accuracy["training_seed"].nunique(),
-            "what differs": f"{where}; {_differences(accuracy)}",
-        }
-        for aggregate in paper.aggregates(means)
-    ]
+    """The text's averages, computed from our cells as the paper computes them from its own, for each protocol."""
+    rows: list[dict[str, object]] = []
+    for _, group in accuracy.groupby("protocol", sort=True) if len(accuracy) else ():
+        cells = group.assign(dataset=group["dataset"].str.removesuffix(REBUILT), rate=group["rate"].round(6))
+        table = cells.rename(columns={"best_test": "best", "last_test": "last"})
+        means = table.groupby(["dataset", "rate", "recipe"], as_index=False)[["best", "last"]].mean()
+        means = means[means["rate"] > 0]
+        where = f"over {', '.join(sorted(means['dataset'].unique()))} instead of ten data sets; {_differences(group)}"
+        seeds = group["training_seed"].nunique()
+        for aggregate in paper.aggregates(means):
+            numbers = aggregate.paper, aggregate.value, aggregate.value - aggregate.paper
+            shown = [f"{numbers[0]:.4g}", f"{numbers[1]:.4g}", f"{numbers[2]:+.4g}"]
+            rows.append(
+                dict(zip(COLUMNS, [f"{aggregate.claim} ({aggregate.unit})", *shown, seeds, where], strict=True))
+            )
+        gains = [item.value for item in paper.aggregates(means) if item.claim in GAIN_BY_RATE]
+        if len(gains) > 1:
+            grows = "holds" if (np.diff(gains) > 0).all() else "does not hold"
+            rows.append(
+                _sentence("the gain at the last epoch grows with the noise rate", f"{grows}: {_list(gains)}", group)
+            )
+    return rows
+
+
+GAIN_BY_RATE = {f"mean gain at the last epoch, {rate:.0%} noise" for rate in paper.RATES}
 
 
 def sentence_claims(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> list[dict[str, object]]:
     """What the section on separation says of the trust distributions, where a data set has several rates."""
     rows = []
-    if not histograms.empty:
-        shape = histograms.groupby(["dataset", "rate", "run"], sort=True)[list(histograms.columns)].apply(_shape)
-        per_rate = shape.groupby(["dataset", "rate"]).mean()
-        for dataset, group in per_rate.groupby("dataset"):
+    noisy = histograms[histograms["rate"] > 0] if len(histograms) else histograms
+    if len(noisy):
+        by_run = ["protocol", "dataset", "rate", "run"]
+        shape = noisy.groupby(by_run, sort=True)[list(noisy.columns)].apply(_shape)
+        per_rate = shape.groupby(by_run[:-1]).mean()
+        for (protocol, dataset), group in per_rate.groupby(["protocol", "dataset"]):
             if len(group) < 2:
                 continue
-            runs = histograms[histograms["dataset"] == dataset]
+            runs = noisy[(noisy["dataset"] == dataset) & (noisy["protocol"] == protocol)]
             for column, says in (("spread", "is broader"), ("overlap", "overlaps more with that of the others")):
                 values = group[column].to_numpy()
-                path = ", ".join(f"{value:.3g}" for value in values)
                 holds = "holds" if (np.diff(values) > 0).all() else "does not hold throughout"
                 claim = f"{dataset!s}: with more noise the trust of mislabelled samples {says}"
-                rows.append(_sentence(claim, f"{holds}: {path}", runs))
-    if not mixtures.empty:
-        means = mixtures.sort_values("component").groupby("run")["mean"].apply(list)
-        ordered = [len(values) == 3 and bool((np.diff(values) > 0).all()) for values in means]
-        text = f"in {sum(ordered)} of {len(ordered)} runs"
-        rows.append(_sentence("the three means of the mixture stay apart and in order", text, mixtures))
+                rows.append(_sentence(claim, f"{holds}: {_list(values)}", runs))
+    if len(mixtures):
+        gaps = mixtures.sort_values("component").groupby("run")[["mean", "standard_deviation"]].apply(_smallest_gap)
+        text = f"smallest gap of neighbours, in their standard deviations: {gaps.min():.2g} to {gaps.max():.2g}"
+        rows.append(_sentence("the mixture's three means stay apart", f"{text} ({len(gaps)} runs)", mixtures))
     return rows
+
+
+def _smallest_gap(components: pd.DataFrame) -> float:
+    means, deviations = components["mean"].to_numpy(), components["standard_deviation"].to_numpy()
+    return float((np.diff(means) / ((deviations[1:] + deviations[:-1]) / 2)).min()) if len(means) > 1 else 0.0
+
+
+def hyper_parameter_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
+    """That w and s matter little, and that what is best without LiNC is best with it."""
+    rows: list[dict[str, object]] = []
+    for _, group in accuracy.groupby("setting", sort=True) if len(accuracy) else ():
+        variants = group[group["recipe"].str.fullmatch(r"linc( \((warm_up|soft_epochs)=\d+(, soft_epochs=\d+)?\))?")]
+        means = variants.groupby("recipe")["last_test"].mean()
+        if len(means) > 1:
+            text = f"accuracy at the last epoch from {means.min():.4f} to {means.max():.4f} over {len(means)} choices"
+            rows.append(_sentence("the lengths of the soft phases matter little", text, variants))
+    knobs = ["learning_rate", "weight_decay"]
+    for (dataset, rate), group in accuracy.groupby(["dataset", "rate"], sort=True) if len(accuracy) else ():
+        both = group.groupby([*knobs, "recipe"])["best_test"].mean().unstack()
+        both = both.reindex(columns=["standard", "linc"]).dropna()
+        if len(both) > 1:
+            best = {recipe: both[recipe].idxmax() for recipe in both}
+            verdict = "holds" if best["standard"] == best["linc"] else "does not hold"
+            text = f"{verdict}: best without {best['standard']}, with {best['linc']}"
+            claim = "learning rate and weight decay that are best without LiNC are best with it"
+            rows.append(_sentence(f"{dataset!s}, {rate:.0%} noise: {claim}", text, group))
+    return rows
+
+
+def lead_claims(metrics: pd.DataFrame) -> list[dict[str, object]]:
+    """LiNC's lead over the strongest of the paper's other detectors."""
+    rows: list[dict[str, object]] = []
+    measured = metrics[(metrics["line_up"] == "original") & (metrics["status"] == "ok")] if len(metrics) else metrics
+    for _, setting in measured.groupby("setting", sort=True) if len(measured) else ():
+        means = setting.groupby("detector")["auroc"].mean()
+        others = means[means.index.isin(set(paper.DETECTION) - {"LiNC"})]
+        if "LiNC" in means and len(others) and np.isclose(setting["rate"].iloc[0], paper.DETECTION_RATE):
+            lead = means["LiNC"] - others.max()
+            numbers = [f"{paper.AUC_LEAD:.4f}", f"{lead:+.4f} over {others.idxmax()}", f"{lead - paper.AUC_LEAD:+.4f}"]
+            seeds, where = setting["training_seed"].nunique(), _differences(setting, paper.DETECTION_DATASET)
+            claim = "LiNC's lead in AUC over the best of the seven others, 20 % noise"
+            rows.append(dict(zip(COLUMNS, [claim, *numbers, seeds, where], strict=True)))
+    return rows
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.3g}" for value in values)
 
 
 def _shape(run: pd.DataFrame) -> pd.Series:
@@ -132,7 +196,7 @@ def _row(claim: str, claimed: float, ours: pd.Series, runs: pd.DataFrame, datase
         "paper": f"{claimed:.4f}",
         "ours": f"{ours.mean():.4f}{spread}",
         "difference": f"{ours.mean() - claimed:+.4f}",
-        "seeds": len(ours),
+        "seeds": int(runs["runs_averaged"].sum()) if "runs_averaged" in runs else len(ours),
         "what differs": _differences(runs, dataset),
     }
 
@@ -156,6 +220,11 @@ def _differences(runs: pd.DataFrame, dataset: str | None = None) -> str:
         for column, what in (("epochs", "epochs"), ("batch_size", "per batch"))
         if first[column] != PAPER_SETTING[column]
     ]
-    if first["noise"] != "symmetric":
-        found.append(f"{first['noise']} noise")
-    return ", ".join(found) or "nothing known"
+    found += [
+        f"{what} {first[column]:g}"
+        for column, what in (("learning_rate", "learning rate"), ("weight_decay", "weight decay"))
+        if first[column] != PAPER_SETTING[column]
+    ]
+    if str(first["recipe"]).startswith("linc ("):
+        found.append(str(first["recipe"]))
+    return ", ".join([*found, f"{first['noise']} noise"])

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pandas as pd
 from benchmark import figure_data
 from benchmark.bootstrap import bootstrap_auroc, interval
 from benchmark.figure_data import Judged
-from benchmark.identity import Json
+from benchmark.identity import Json, bytes_digest, digest_of
 from benchmark.layout import ResultsFolder
 from benchmark.metrics import accuracy_metrics, batch_mean_accuracy, detection_metrics, why_undefined
 from benchmark.noise import AnswerKey
@@ -22,7 +22,6 @@ from benchmark.record import open_record, read_about, read_history
 from benchmark.recorders import TRAIN_LOGITS
 from benchmark.scores import read_scores
 from benchmark.storage import locked, write_text
-from benchmark.training import Recipe
 from detectors import Detector
 from detectors.linc import LiNC, LiNCRecipe
 
@@ -49,7 +48,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
         _add_run(rows, plan, unit, run)
     for race in _races(entries):
         _add_race(rows, plan, race, runs)
-    known = _known_epoch_rows(plan, outcome_of)
+    known = _known_epoch_rows(plan)
     for entry in entries:
         _add_epochs(rows, plan, entry, runs, known)
     rows["metrics"].sort(key=lambda row: [unit.run.run_id for unit in plan.units].index(row["run"]))
@@ -115,6 +114,7 @@ def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged
     truth = runs[scored[0].unit].is_mislabelled if scored else np.empty(0, dtype=bool)
     undefined = why_undefined(truth) if scored else None
     drawn = _drawn({entry.detector: read[entry][0] for entry in scored}, truth) if scored and not undefined else {}
+    observed = next((_auroc(truth, read[entry][0]) for entry in scored if entry.detector == REFERENCE and drawn), None)
     for entry in race:
         row = _about(plan, entry.unit, runs) | {
             "line_up": entry.line_up,
@@ -133,7 +133,8 @@ def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged
         if undefined:
             rows["metrics"].append(row | {"status": "undefined", "reason": undefined})
         else:
-            rows["metrics"].append(row | detection_metrics(truth, scores) | _uncertainty(entry.detector, drawn))
+            judged = detection_metrics(truth, scores)
+            rows["metrics"].append(row | judged | _uncertainty(entry.detector, judged["auroc"], drawn, observed))
     if scored and not undefined and _is_first_seed(plan, scored[0].unit):
         _add_comparison(rows, plan, scored, {entry: read[entry][0] for entry in scored}, truth, runs)
 
@@ -143,14 +144,19 @@ def _drawn(scores_of: dict[Detector, np.ndarray], truth: np.ndarray) -> dict[Det
     return dict(zip(scores_of, bootstrap_auroc(truth, np.stack(list(scores_of.values()))), strict=True))
 
 
-def _uncertainty(detector: Detector, drawn: dict[Detector, np.ndarray]) -> dict[str, float]:
-    """Within the run: the interval of the AUROC, and of its paired difference to LiNC's."""
+def _auroc(truth: np.ndarray, scores: np.ndarray) -> float:
+    return detection_metrics(truth, scores)["auroc"]
+
+
+def _uncertainty(
+    detector: Detector, auroc: float, drawn: dict[Detector, np.ndarray], of_linc: float | None
+) -> dict[str, float]:
+    """Within the run: the interval of the AUROC, and its difference to LiNC's with a paired interval."""
     low, high = interval(drawn[detector])
     columns = {"auroc_low": low, "auroc_high": high}
-    if REFERENCE in drawn and detector != REFERENCE:
-        difference = drawn[detector] - drawn[REFERENCE]
-        low, high = interval(difference)
-        columns |= {"minus_linc": float(difference.mean()), "minus_linc_low": low, "minus_linc_high": high}
+    if of_linc is not None and detector != REFERENCE:
+        low, high = interval(drawn[detector] - drawn[REFERENCE])
+        columns |= {"minus_linc": auroc - of_linc, "minus_linc_low": low, "minus_linc_high": high}
     return columns
 
 
@@ -193,25 +199,28 @@ def _add_epochs(
     """AUROC by epochs read; what an earlier call found of the same record is taken from the table."""
     if entry.failure is not None or not figure_data.reads_a_history(entry.detector):
         return
-    for unit in entry.runs:
-        run, key = runs[unit], (unit.run.run_id, entry.line_up, detector_id(entry.detector))
-        if why_undefined(run.is_mislabelled):
-            continue
-        points = known.get(key, [])
-        if len(points) != run.record.epochs:
-            points = figure_data.auc_by_epochs(run, entry.detector)
-        about = _about(plan, unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
-        rows["auc_by_epochs"] += [about | {"detector_id": key[2]} | point for point in points]
+    run, key = runs[entry.unit], (entry.unit.run.run_id, entry.line_up, _scores_digest(entry))
+    if why_undefined(run.is_mislabelled):
+        return
+    points = known.get(key, [])
+    if len(points) != run.record.epochs:
+        points = figure_data.auc_by_epochs([runs[unit] for unit in entry.runs], entry.detector)
+    about = _about(plan, entry.unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
+    rows["auc_by_epochs"] += [about | {"scores": key[2]} | point for point in points]
 
 
-def _known_epoch_rows(plan: Plan, outcome_of: dict[str, Outcome]) -> dict[tuple[str, str, str], list[Json]]:
+def _scores_digest(entry: Entry) -> str:
+    """Scores that are the same came from the same record, so that what was found of it still holds."""
+    files = [run.score_file(entry.detector) for run in entry.runs]
+    return digest_of([detector_id(entry.detector), bytes_digest(file.read_bytes() for file in files)], 12)
+
+
+def _known_epoch_rows(plan: Plan) -> dict[tuple[str, str, str], list[Json]]:
     path = plan.sources.results.table_data("auc_by_epochs")
     table = _as_text(path.read_text()) if path.exists() and path.stat().st_size else pd.DataFrame()
-    if table.empty:
+    if table.empty or "scores" not in table:
         return {}
-    untouched = {unit.run.run_id for unit in plan.units if not outcome_of[unit.run.run_id].trained}
-    table = table[table["run"].isin(untouched) & (table["study"] == plan.study.name)]
-    groups = table.groupby(["run", "line_up", "detector_id"], sort=False)
+    groups = table[table["study"] == plan.study.name].groupby(["run", "line_up", "scores"], sort=False)
     return {
         (str(run), str(line_up), str(detector)): group[["epochs_read", "auroc"]].to_dict("records")
         for (run, line_up, detector), group in groups
@@ -259,8 +268,11 @@ def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
         "image_size": run.backbone.image_size,
         "epochs": run.training.epochs,
         "batch_size": run.training.batch_size,
-        "recipe": run.recipe.name,
+        "learning_rate": run.training.learning_rate,
+        "weight_decay": run.training.weight_decay,
+        "recipe": run.recipe_label,
         "setting": run.setting_id,
+        "protocol": run.protocol_id,
         "true_rate": float(runs[unit].is_mislabelled.mean()) if unit in runs else None,
     }
 
@@ -270,22 +282,13 @@ def _origin(unit: Unit) -> dict[str, Json]:
     about = read_about(unit.folder)
     settings, versions = about["settings"], about["versions"]
     return {
-        "learning_rate": settings["training"]["learning_rate"],
-        "weight_decay": settings["training"]["weight_decay"],
         "weights": settings["backbone"]["weights"],
-        "recipe_options": _options(unit.run.recipe),
         "path": about["path"],
         "seconds": round(about["seconds"]["whole run"], 1),
         "commit": about["commit"],
         "machine": about["machine"],
         **{library: versions[library] for library in ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")},
     }
-
-
-def _options(recipe: Recipe) -> str:
-    """What differs from the recipe's defaults."""
-    changed = [field for field in fields(recipe) if getattr(recipe, field.name) != field.default]
-    return ", ".join(f"{field.name}={getattr(recipe, field.name)}" for field in changed)
 
 
 def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
@@ -307,14 +310,15 @@ def merge_rows(
     results: ResultsFolder, table: str, rows: list[Json], is_replaced: Callable[[pd.DataFrame], pd.Series]
 ) -> None:
     """Adds rows to a table of the results folder, in the place of those that `is_replaced` picks."""
-    if not rows:
-        return
     path = results.table_data(table)
-    new = _as_text(pd.DataFrame(rows).to_csv(index=False))
+    if not rows and not path.exists():
+        return
+    new = _as_text(pd.DataFrame(rows).to_csv(index=False)) if rows else pd.DataFrame()
     with locked(results.locks, "tables"):
         old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
         kept = old[~is_replaced(old)] if {"study", "run"} <= set(old) else old[:0]
-        merged = pd.concat([kept, new]).fillna("").sort_values(["study", "run"], kind="stable")
+        merged = pd.concat([kept, new]).fillna("") if len(new) else kept
+        merged = merged.sort_values(["study", "run"], kind="stable") if len(merged) else merged
         columns = [*new.columns, *(column for column in merged.columns if column not in new.columns)]
         write_text(path, merged[columns].to_csv(index=False, lineterminator="\n"))
 

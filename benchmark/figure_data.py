@@ -33,12 +33,16 @@ class Judged:
         return self.key.is_mislabelled(self.record.given_labels)
 
 
-def auc_by_epochs(run: Judged, detector: Detector) -> list[Json]:
-    """The detector's AUROC had training ended after 1, 2, … epochs."""
-    epochs = range(1, run.record.epochs + 1)
+def auc_by_epochs(runs: list[Judged], detector: Detector) -> list[Json]:
+    """The detector's AUROC had training ended after 1, 2, … epochs; of several runs, that of their mean scores."""
+    epochs, truth = range(1, runs[0].record.epochs + 1), runs[0].is_mislabelled
+
+    def after(count: int) -> float:
+        scores = [detector.score(run.record.first_epochs(count)) for run in runs]
+        return float(roc_auc_score(truth, np.mean(scores, axis=0)))
+
     with ThreadPoolExecutor() as threads:  # numpy lets them run side by side
-        scores = threads.map(lambda count: detector.score(run.record.first_epochs(count)), epochs)
-        aurocs = [float(roc_auc_score(run.is_mislabelled, after)) for after in scores]
+        aurocs = list(threads.map(after, epochs))
     return [{"epochs_read": count, "auroc": round(auroc, 6)} for count, auroc in zip(epochs, aurocs, strict=True)]
 
 

@@ -27,40 +27,46 @@ def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def clean_table(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Table 2: the paper's columns, and ours where a data set was run without noise."""
-    ours = _cells(accuracy[(accuracy["rate"] == 0) & (accuracy["recipe"] == "standard")]) if len(accuracy) else {}
-    table = paper.clean_accuracy()
-    there = [dataset for dataset in table.index if (dataset, 0.0, "standard") in ours]
-    if not there:
-        return pd.DataFrame()
-    shown = table.loc[there].map("{:.3f}".format)
-    shown["ours, best epoch"] = [ours[dataset, 0.0, "standard"]["best"] for dataset in there]
-    return shown.rename_axis("data set").reset_index()
-
-
-def noisy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Table 3: for each data set and rate the paper's four numbers, and below them ours."""
-    ours = _cells(accuracy) if len(accuracy) else {}
-    rows = []
-    claimed = {(cell.dataset, cell.rate, cell.recipe): cell for cell in paper.noisy_accuracy().itertuples()}
-    for dataset, rate in dict.fromkeys((dataset, rate) for dataset, rate, _ in claimed):
-        if (dataset, rate, "standard") not in ours and (dataset, rate, "linc") not in ours:
-            continue
-        names = {"standard": "no LiNC", "linc": "LiNC"}
-        for source in ("paper", "ours"):
-            row = {"data set": dataset, "noise": f"{rate:.0%}", "source": source}
-            for recipe, title in names.items():
-                for epoch in ("best", "last"):
-                    mine = ours.get((dataset, rate, recipe), {}).get(epoch, "–")
-                    theirs = f"{getattr(claimed[dataset, rate, recipe], epoch):.4f}"
-                    row[f"{title}, {epoch}"] = theirs if source == "paper" else mine
-            rows.append(row)
+    table, rows = paper.clean_accuracy(), []
+    for name, cells in _protocols(accuracy[accuracy["rate"] == 0] if len(accuracy) else accuracy):
+        for dataset in table.index:
+            group = cells.get((dataset, 0.0, "standard"))
+            if group is not None:
+                theirs = {column: f"{value:.3f}" for column, value in table.loc[dataset].items()}
+                ours = {"best epoch": mean_and_spread(group["best_test"], 3)}
+                ours |= {"mean of batches": mean_and_spread(group["best_batch_mean"], 3), "setting": name}
+                rows.append({"data set": dataset} | theirs | {f"ours, {title}": cell for title, cell in ours.items()})
     return pd.DataFrame(rows)
 
 
-def _cells(accuracy: pd.DataFrame) -> dict[tuple[object, ...], dict[str, str]]:
-    """Ours by data set, rate and recipe; a rebuilt file stands for its data set."""
-    named = accuracy.assign(dataset=accuracy["dataset"].str.removesuffix(REBUILT), rate=accuracy["rate"].round(6))
-    return {
-        tuple(key): {epoch: mean_and_spread(group[f"{epoch}_test"]) for epoch in ("best", "last")}
-        for key, group in named.groupby(["dataset", "rate", "recipe"])
-    }
+def noisy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Table 3: a column per rate, recipe and epoch as in the paper; below its row ours, also as means of batches."""
+    claimed = {(cell.dataset, cell.rate, cell.recipe): cell for cell in paper.noisy_accuracy().itertuples()}
+    names, rows = {"standard": "No LiNC", "linc": "LiNC"}, []
+    for name, cells in _protocols(accuracy):
+        rates = [rate for rate in paper.RATES if any(key[1] == rate for key in cells)]
+        columns = [(rate, recipe, epoch) for rate in rates for recipe in names for epoch in ("best", "last")]
+        for dataset in dict.fromkeys(key[0] for key in claimed):
+            if not any(key[0] == dataset and key[1] in rates for key in cells):
+                continue
+            sources = {"paper": None, f"ours, {name}": "test", "ours, means of batches": "batch_mean"}
+            for source, measure in sources.items():
+                row = {"data set": dataset, "source": source}
+                for rate, recipe, epoch in columns:
+                    group = cells.get((dataset, rate, recipe))
+                    mine = mean_and_spread(group[f"{epoch}_{measure}"]) if group is not None and measure else "–"
+                    theirs = f"{getattr(claimed[dataset, rate, recipe], epoch):.4f}"
+                    row[f"{rate:.0%} {names[recipe]} {epoch}"] = mine if measure else theirs
+                rows.append(row)
+    return pd.DataFrame(rows).fillna("–")
+
+
+def _protocols(accuracy: pd.DataFrame) -> list[tuple[str, dict[tuple[object, ...], pd.DataFrame]]]:
+    """For each protocol its name and its runs by data set, rate and recipe; a rebuilt file stands for its data set."""
+    found = []
+    for _, group in accuracy.groupby("protocol", sort=True) if len(accuracy) else ():
+        first = group.iloc[0]
+        name = f"{first['backbone']} at {first['image_size']} px, {first['epochs']} epochs, {first['noise']} noise"
+        named = group.assign(dataset=group["dataset"].str.removesuffix(REBUILT), rate=group["rate"].round(6))
+        found.append((name, {tuple(key): cells for key, cells in named.groupby(["dataset", "rate", "recipe"])}))
+    return found

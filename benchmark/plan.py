@@ -1,6 +1,6 @@
 """From a study to units of work: what is to be trained and scored, and what is there already."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -41,6 +41,21 @@ class RunSettings:
         common = settings_of(self)
         del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
         return digest_of(common, 8)
+
+    @property
+    def protocol_id(self) -> str:
+        """What settings have in common that differ in data set and noise rate only: a column of the paper's tables."""
+        common = settings_of(self)
+        del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
+        del common["dataset"], common["dataset_identity"], common["noise"]["rate"]
+        return digest_of(common, 8)
+
+    @property
+    def recipe_label(self) -> str:
+        """The recipe's name, with what differs from its defaults."""
+        changed = [field for field in fields(self.recipe) if getattr(self.recipe, field.name) != field.default]
+        options = ", ".join(f"{field.name}={getattr(self.recipe, field.name)}" for field in changed)
+        return f"{self.recipe.name} ({options})" if options else self.recipe.name
 
     @property
     def noise_id(self) -> str:

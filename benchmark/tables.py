@@ -2,6 +2,7 @@
 
 import pandas as pd
 from rich.table import Table
+from scipy.stats import t
 
 WORDS = ("detector", "recipe", "claim", "what differs", "line-up", "true class", "per image", "data set")  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
@@ -39,7 +40,15 @@ def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
     if known.empty:
         return "–"
     spread = f" ± {known.std(ddof=1):.{digits}f}" if len(known) > 1 else ""
-    return f"{known.mean():.{digits}f}{spread}"
+    return f"{known.mean():.{digits}f}{spread}{_interval(known, digits)}"
+
+
+def _interval(values: pd.Series, digits: int) -> str:
+    """The 95 % interval of the mean over seeds, which needs five of them or more."""
+    if len(values) < 5:
+        return ""
+    reach = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
+    return f" [{values.mean() - reach:.{digits}f}, {values.mean() + reach:.{digits}f}]"
 
 
 def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -51,6 +60,7 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
             "AUROC": mean_and_spread(group["auroc"]),
             "against LiNC": against_linc(group),
             "AUPRC": mean_and_spread(group["auprc"]),
+            "its chance level": mean_and_spread(group["auprc_chance"].head(1), 3),
             "precision at the true rate": mean_and_spread(group["precision_at_rate"], 3),
             "found in the first 5 %": mean_and_spread(group["recall_5"], 3),
             "in 20 %": mean_and_spread(group["recall_20"], 3),
@@ -105,10 +115,10 @@ def corrections_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
     """Each detector's mean rank by AUROC over settings, best first; empty for a single setting."""
-    measured = metrics[metrics["status"] == "ok"]
-    means = measured.groupby(["line_up", "setting", "detector"])["auroc"].mean().reset_index()
+    measured = _in_every_setting(metrics[metrics["status"] == "ok"])
     if measured["setting"].nunique() < 2:
         return pd.DataFrame()
+    means = measured.groupby(["line_up", "setting", "detector"])["auroc"].mean().reset_index()
     means["rank"] = means.groupby(["line_up", "setting"])["auroc"].rank(ascending=False)
     ranks = means.groupby(["line_up", "detector"])["rank"].agg(["mean", "min", "max", "count"]).reset_index()
     ranks = ranks.sort_values(["line_up", "mean"], ascending=[False, True])
@@ -124,11 +134,19 @@ def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _in_every_setting(measured: pd.DataFrame) -> pd.DataFrame:
+    """Ranks compare only detectors that were measured everywhere."""
+    counts = measured.groupby(["line_up", "detector"])["setting"].transform("nunique")
+    return measured[counts == measured.groupby("line_up")["setting"].transform("nunique")]
+
+
 def rank_note(metrics: pd.DataFrame) -> str:
+    metrics = metrics[metrics["status"] == "ok"]
     settings_count, datasets = metrics["setting"].nunique(), metrics["dataset"].nunique()
+    sets = "set" if datasets == 1 else "sets"
     return (
-        f"Ranks over {settings_count} settings of {datasets} data {'set' if datasets == 1 else 'sets'}; settings that "
-        "share a data set are not independent of each other."
+        f"Ranks of detectors that were measured in all {settings_count} settings of {datasets} data {sets}; settings "
+        "that share a data set are not independent of each other."
     )
 
 

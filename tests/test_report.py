@@ -1,6 +1,7 @@
 """Tables, claims and the page: what they say, and that they come from the committed files alone."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,25 @@ import pandas as pd
 import pytest
 
 from benchmark import paper
-from benchmark.claims import accuracy_claims, aggregate_claims, detection_claims, sentence_claims
+from benchmark.claims import (
+    accuracy_claims,
+    aggregate_claims,
+    detection_claims,
+    hyper_parameter_claims,
+    lead_claims,
+    sentence_claims,
+)
 from benchmark.cli import main
 from benchmark.paper_tables import clean_table, detection_table, noisy_table
-from benchmark.tables import against_linc, as_latex, epochs_table, escape_latex, rank_table, speed_table
+from benchmark.tables import (
+    against_linc,
+    as_latex,
+    epochs_table,
+    escape_latex,
+    mean_and_spread,
+    rank_table,
+    speed_table,
+)
 
 ABOUT = {
     "backbone": "vit_small_patch14_dinov2",
@@ -20,6 +36,7 @@ ABOUT = {
     "batch_size": 128,
     "noise": "symmetric",
 }
+ABOUT |= {"learning_rate": 5e-4, "weight_decay": 1e-4, "protocol": "p"}
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -68,7 +85,7 @@ def test_a_claim_stands_beside_ours_with_what_differs() -> None:
     assert "breastmnist_rebuilt instead of breastmnist, vit_small_patch14_dinov2 at 112 px" in last["what differs"]
     assert any("mean of batches" in claim for claim in claims["claim"])
     clean = claims[claims["claim"].str.contains("no noise")]
-    assert list(clean["paper"]) == ["0.9170"]
+    assert list(clean["paper"]) == ["0.9170", "0.9170"]
 
 
 def test_the_texts_averages_are_taken_over_our_cells() -> None:
@@ -80,7 +97,14 @@ def test_the_texts_averages_are_taken_over_our_cells() -> None:
 def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.DataFrame:
     rows = [
         {"dataset": "digits", "rate": 0.2, "setting": setting, "training_seed": seed, "line_up": "original", **ABOUT}
-        | {"detector": detector, "auroc": value, "status": "ok", "true_rate": 0.2}
+        | {
+            "detector": detector,
+            "auroc": value,
+            "status": "ok",
+            "true_rate": 0.2,
+            "runs_averaged": 1,
+            "recipe": "standard",
+        }
         | {"minus_linc": 0.02, "minus_linc_low": low, "minus_linc_high": high}
         for setting in ("a", "b")
         for seed in (0, 1)
@@ -108,10 +132,12 @@ def test_detection_claims_and_ranks() -> None:
 
 def test_the_papers_tables_with_ours_beside() -> None:
     table = noisy_table(accuracies())
-    assert list(table["source"]) == ["paper", "ours"]
-    assert table.loc[0, "LiNC, last"] == "0.8956"
-    assert table.loc[1, "LiNC, last"] == "0.9000 ± 0.0000"
-    assert clean_table(accuracies()).loc[0, "ours, best epoch"] == "0.9000 ± 0.0000"
+    assert len(table) == 3
+    assert list(table["20% LiNC last"]) == ["0.8956", "0.9000 ± 0.0000", "0.9000 ± 0.0000"]
+    assert table.loc[2, "20% No LiNC best"] == "0.9100 ± 0.0000", "means of batches"
+    assert clean_table(accuracies()).loc[0, "ours, best epoch"] == "0.900 ± 0.000"
+    two_protocols = pd.concat([accuracies(), accuracies().assign(protocol="q", best_test=0.5)])
+    assert len(noisy_table(two_protocols)) == 6, "protocols are never averaged"
     first, ours = detection_table(metrics()).iloc[0], detection_table(metrics()).iloc[1]
     assert first["LiNC"] == f"{paper.DETECTION['LiNC']:.4f}"
     assert ours["AUM"] == "0.9000 ± 0.0000"
@@ -130,7 +156,7 @@ def test_the_papers_sentences_on_trust(overlaps: tuple[int, int], verdict: str) 
             "from": at,
             "to": at + 1,
         }
-        | {"count": count, **ABOUT}
+        | {"count": count, "recipe": "linc", **ABOUT}
         for rate, shared in zip((0.1, 0.5), overlaps, strict=True)
         for subset, counts in (("clean", (0, shared, 90)), ("mislabelled", (90, shared, 0)))
         for at, count in enumerate(counts)
@@ -162,3 +188,29 @@ def test_latex_takes_any_name() -> None:
     assert r"\toprule" in text
     assert r"a\_b & 0.9 $\pm$ 0.1 \\" in text
     assert r"\caption{A \& B}" in text
+
+
+def test_what_is_best_without_linc_and_the_lengths_of_phases() -> None:
+    other = accuracies().assign(learning_rate=1e-3, protocol="q", setting="other")
+    other.loc[other["recipe"] == "linc", "best_test"] = 0.99
+    longer = accuracies()[lambda rows: rows["recipe"] == "linc"].assign(recipe="linc (warm_up=10)", last_test=0.88)
+    rows = hyper_parameter_claims(pd.concat([accuracies(), other, longer]))
+    said = {str(row["claim"]): str(row["ours"]) for row in rows}
+    lengths = said["the lengths of the soft phases matter little"]
+    assert lengths == "accuracy at the last epoch from 0.8800 to 0.9000 over 2 choices"
+    (verdict,) = [text for claim, text in said.items() if "20% noise: learning rate" in claim]
+    assert verdict.startswith("does not hold")
+
+
+def test_an_interval_over_seeds_needs_five_of_them() -> None:
+    assert mean_and_spread(pd.Series([1.0, 2.0, 3.0, 4.0]), 1) == "2.5 ± 1.3"
+    assert mean_and_spread(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), 2) == "3.00 ± 1.58 [1.04, 4.96]"
+
+
+def test_files_of_an_older_version_are_told_in_a_sentence(copied: Path, fails: Callable[..., str]) -> None:
+    (copied / "runs.csv").unlink()
+    assert "older version" in fails("report", "--results", copied)
+
+
+def test_linc_leads_or_not() -> None:
+    assert lead_claims(metrics())[0]["ours"] == "-0.0200 over AUM"

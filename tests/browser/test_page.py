@@ -260,3 +260,22 @@ def test_landmarks_and_the_skip_link(browser: Chrome) -> None:
         assert browser.find_elements(By.ID, link.get_attribute("href").split("#")[1])
     assert all(table.find_elements(By.TAG_NAME, "caption") for table in browser.find_elements(By.TAG_NAME, "table"))
     assert not browser.find_elements(By.CSS_SELECTOR, "th:not([scope])")
+
+
+def test_the_page_that_report_writes(chromium: Chrome, quick_run: Path) -> None:
+    """The real one: no complaint, every figure, a filter over the runs."""
+    chromium.get_log("browser")
+    chromium.get((quick_run / "report.html").as_uri())
+    assert chromium.get_log("browser") == []
+    figures = chromium.find_elements(By.TAG_NAME, "img")
+    assert len(figures) == len(list((quick_run / "figures").rglob("*.svg")))
+    assert all(chromium.execute_script("return arguments[0].naturalWidth > 0", figure) for figure in figures)
+    runs = chromium.find_element(By.ID, "demo-modified-runs")
+    assert len([row for row in runs.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]) == 2
+    recipes = next(
+        select
+        for select in runs.find_elements(By.TAG_NAME, "select")
+        if "linc" in [option.text for option in Select(select).options]
+    )
+    Select(recipes).select_by_visible_text("linc")
+    assert len([row for row in runs.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]) == 1
