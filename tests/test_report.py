@@ -12,6 +12,7 @@ from benchmark import paper
 from benchmark.claims import (
     accuracy_claims,
     aggregate_claims,
+    clean_claims,
     detection_claims,
     hyper_parameter_claims,
     lead_claims,
@@ -210,6 +211,13 @@ def test_an_interval_over_seeds_needs_five_of_them() -> None:
 def test_files_of_an_older_version_are_told_in_a_sentence(copied: Path, fails: Callable[..., str]) -> None:
     (copied / "runs.csv").unlink()
     assert "older version" in fails("report", "--results", copied)
+
+
+def test_most_accurate_on_clean_data_sets() -> None:
+    (row,) = clean_claims(accuracies())
+    assert (row["paper"], row["ours"]) == ("7 of 10", "1 of 1")
+    (row,) = clean_claims(accuracies().assign(best_test=0.5))
+    assert row["ours"] == "0 of 1"
 
 
 def test_linc_leads_or_not() -> None:
