@@ -241,6 +241,8 @@ def _differences(runs: pd.DataFrame, dataset: str | None = None) -> str:
         for column, what in (("learning_rate", "learning rate"), ("weight_decay", "weight decay"))
         if first[column] != PAPER_SETTING[column]
     ]
+    if first["images"] == "augmented":
+        found.append("flips and crops, of which the paper does not say")
     if str(first["recipe"]).startswith("linc ("):
         found.append(str(first["recipe"]))
     return ", ".join([*found, f"{first['noise']} noise"])

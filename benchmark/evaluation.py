@@ -270,6 +270,7 @@ def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
         "batch_size": run.training.batch_size,
         "learning_rate": run.training.learning_rate,
         "weight_decay": run.training.weight_decay,
+        "images": "augmented" if run.training.augment else "plain path" if run.training.plain else "cached",
         "recipe": run.recipe_label,
         "setting": run.setting_id,
         "protocol": run.protocol_id,

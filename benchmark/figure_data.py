@@ -52,7 +52,9 @@ def reads_a_history(detector: Detector) -> bool:
 
 
 def corrections(run: Judged, recipe: LiNCRecipe) -> list[Json]:
-    """How LiNC corrected, over all samples and for each true class."""
+    """How LiNC corrected, over all samples and for each true class; nothing if training ended before the mixture."""
+    if (np.asarray(run.record[COMPONENT]) < 0).all():
+        return []
     record, clean = run.record, run.key.clean_labels
     arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
     phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}

@@ -102,6 +102,8 @@ def _lacks_something(plan: Plan, unit: Unit) -> bool:
 
 def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress: Progress) -> None:
     """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
+    if not unit.needs_store:
+        progress.say_once(f"{unit.run.backbone.name}: the whole network runs in every step (plain path)")
     if not unit.needs_store or unit.store.exists():
         return
     total, model = sum(dataset.info.sizes), _prefix_of(unit)

@@ -22,9 +22,15 @@ class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console
         self._pending: dict[str, Unit] = {}
+        self._said: set[str] = set()
 
     def say(self, text: str) -> None:
+        self._said.add(text)
         self.console.print(text, highlight=False)
+
+    def say_once(self, text: str) -> None:
+        if text not in self._said:
+            self.say(text)
 
     @contextmanager
     def features(self, name: str) -> Iterator[Callable[[int, int], None]]:

@@ -11,7 +11,7 @@ SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "sett
 def setting_name(row: pd.Series) -> str:
     return (
         f"{row['dataset']}, {row['rate']:.0%} {row['noise']} noise, {row['backbone']} at {row['image_size']} px, "
-        f"{row['epochs']} epochs, batch {row['batch_size']}"
+        f"{row['epochs']} epochs, batch {row['batch_size']}{'' if row['images'] == 'cached' else ', ' + row['images']}"
     )
 
 

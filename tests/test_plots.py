@@ -57,7 +57,7 @@ def _about(dataset: str, samples: int, rate: float, seed: int, recipe: str) -> d
         "study": "made-up", "run": f"{dataset}-{rate}-t{seed}-{recipe}", "dataset": dataset, "classes": 10,
         "samples": samples, "noise": "symmetric", "rate": rate, "noise_seed": 0, "training_seed": seed,
         "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": EPOCHS, "batch_size": 64, "recipe": recipe,
-        "setting": f"{dataset}{rate}", "true_rate": rate,
+        "setting": f"{dataset}{rate}", "true_rate": rate, "images": "cached",
     }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ ABOUT = {
     "batch_size": 128,
     "noise": "symmetric",
 }
-ABOUT |= {"learning_rate": 5e-4, "weight_decay": 1e-4, "protocol": "p"}
+ABOUT |= {"learning_rate": 5e-4, "weight_decay": 1e-4, "protocol": "p", "images": "cached"}
 
 
 def files(folder: Path) -> dict[str, bytes]:
