@@ -258,8 +258,10 @@ def _mark_phases(axis: Axes, corrections: pd.DataFrame, last: int) -> None:
     if len(lengths) != 1:
         return
     warm_up, soft = (int(length) for length in lengths.iloc[0])
-    edges = [0.5, warm_up + 0.5, warm_up + soft + 0.5, last + 0.5]
+    edges = [0.5, *(min(edge, last) + 0.5 for edge in (warm_up, warm_up + soft, last))]
     for (name, shade), start, end in zip(PHASES.items(), edges, edges[1:], strict=False):
+        if start == end:  # a run that ended before
+            continue
         axis.axvspan(start, end, facecolor=shade, edgecolor="0.6", linewidth=0.4, zorder=0, label=name)
         axis.text((start + end) / 2, 0.99, name[0], ha="center", va="top", size=7, transform=axis.get_xaxis_transform())
     low, high = axis.get_ylim()

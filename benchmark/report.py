@@ -36,6 +36,7 @@ from benchmark.tables import (
 README = Path("README.md")
 CAPTIONS = "captions.json"
 IN_README = ("auc", "accuracy")  # also printed; the rest is for files and the page
+WIDE = ["its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"]
 CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
 
 
@@ -77,7 +78,7 @@ def _report_study(results: ResultsFolder, study: str, console: Console, runs: Co
     for name, group in groups.items():
         if name in IN_README:
             for title, table in group.tables:
-                console.print(for_terminal(title, table))
+                console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
             console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
         stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
         text = "\n".join(as_markdown(title, table) for title, table in stable)
@@ -227,7 +228,7 @@ def _page_figures(results: ResultsFolder, study: str) -> tuple[PageFigure, ...]:
 
 def _readme_block(groups: list[Group]) -> str:
     """Fewer columns than in the files, so that they fit on a page."""
-    left_out = [CHANGING, "its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"]
+    left_out = [CHANGING, *WIDE]
     blocks = []
     for group in groups:
         blocks += [as_markdown(title, table.drop(columns=left_out, errors="ignore")) for title, table in group.tables]

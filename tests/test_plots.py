@@ -234,3 +234,14 @@ def test_figures_of_two_backbones_are_told_apart(tmp_path: Path) -> None:
     both = pd.concat([curves, curves.assign(backbone="vit_small_patch8_224.dino", setting="other")])
     captions = plots.draw_all(lambda name: both if name == "curves" else pd.DataFrame(), tmp_path)
     assert {"accuracy_curves_tf_efficientnet_lite0", "accuracy_curves_vit_small_patch8_224.dino"} < set(captions)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_ended_in_the_warm_up_has_only_that_phase(tmp_path: Path) -> None:
+    study = _study()
+    curves = study["curves"][study["curves"]["epoch"] <= 2]
+    figure = plots.accuracy_curves(curves, study["corrections"].assign(warm_up=5, soft_epochs=5))
+    assert figure is not None
+    plots.save(figure, tmp_path, "short")
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert sum(label in plots.PHASES for label in labels) == 1
