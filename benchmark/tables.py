@@ -43,6 +43,11 @@ def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
     return f"{known.mean():.{digits}f}{spread}{_interval(known, digits)}"
 
 
+def _cells(rows: pd.DataFrame, titles: dict[str, str], digits: int = 4) -> dict[str, str]:
+    """Mean and spread of some columns, each under its title."""
+    return {title: mean_and_spread(rows[column], digits) for column, title in titles.items()}
+
+
 def _interval(values: pd.Series, digits: int) -> str:
     """The 95 % interval of the mean over seeds, which needs five of them or more."""
     if len(values) < 5:
@@ -108,8 +113,7 @@ def corrections_table(rows: pd.DataFrame) -> pd.DataFrame:
         "label_accuracy_after": "after",
     }
     return pd.DataFrame(
-        {"true class": name} | {title: mean_and_spread(group[column], 3) for column, title in columns.items()}
-        for name, group in rows.groupby("class", sort=False)
+        {"true class": name} | _cells(group, columns, 3) for name, group in rows.groupby("class", sort=False)
     )
 
 
@@ -168,8 +172,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
         "test_by_clean_validation": "by clean validation (oracle)",
     }
     return pd.DataFrame(
-        {"recipe": recipe, "runs": len(group)}
-        | {title: mean_and_spread(group[column]) for column, title in columns.items()}
+        {"recipe": recipe, "runs": len(group)} | _cells(group, columns)
         for recipe, group in rows.groupby("recipe", sort=False)
     )
 
