@@ -6,8 +6,10 @@ Random weights: they take as long as trained ones. Every ratio comes from one ru
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +20,9 @@ import torch.nn.functional as F
 
 from benchmark.backbones import Backbone, SplitModel, untrained_backbone
 from benchmark.data import LabelledFeatures, TrainingData
-from benchmark.gradient_recorders import IMAGES_AT_ONCE, View, input_gradients
+from benchmark.gradient_recorders import IMAGES_AT_ONCE, InputGradientSpread, View, input_gradients
 from benchmark.pipeline import set_up_torch
-from benchmark.recorders import TRAIN_LOGITS, RunContext, RunShape
+from benchmark.recorders import TRAIN_LOGITS, Recorder, RunContext, RunShape
 from benchmark.storage import MappedRows
 from benchmark.training import CrossEntropy, TrainingSettings, train
 from tests.speed.conftest import Note
@@ -141,8 +143,8 @@ def training_data(features: np.ndarray | MappedRows) -> TrainingData:
     return TrainingData(LabelledFeatures(features, labels), few, few, CLASSES)
 
 
-def recorders(model: SplitModel, data: TrainingData, folder: Path) -> list:
-    shape = RunShape(1, len(data.train.labels), CLASSES)
+def recorders(model: SplitModel, data: TrainingData, folder: Path, epochs: int = 1) -> list:
+    shape = RunShape(epochs, len(data.train.labels), CLASSES)
     return [TRAIN_LOGITS.recorder(RunContext(shape, folder, model, data, lambda start, stop: torch.empty(0)))]
 
 
@@ -185,47 +187,74 @@ def test_input_gradients_of_three_checkpoints(benchmark, case: Case, note: Note)
     assert ratio >= 1.25
 
 
+class Turns(Recorder):
+    """Lets several trainings run side by side, so many batches of each in turn, and keeps the seconds of each.
+
+    A shared machine drifts by a fifth within a minute; turns of a quarter of a second meet the same drift.
+    """
+
+    name, batches = "turns", 8
+
+    def __init__(self, before: threading.Semaphore, after: threading.Semaphore, warm_up: int) -> None:
+        self.before, self.after, self.warm_up = before, after, warm_up
+        self.count, self.seconds, self.started = 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        self.before.acquire()
+        self.started = time.perf_counter()
+
+    def after_batch(self, epoch: int, indices: torch.Tensor, logits: torch.Tensor) -> None:
+        self.count += 1
+        if self.count % self.batches == 0:
+            if self.count > self.warm_up:
+                self.seconds += time.perf_counter() - self.started
+            self.after.release()
+            self.begin()
+
+
 def test_an_epoch_grows_linearly_with_the_data(benchmark, tmp_path: Path) -> None:
-    """As many epochs of each size as make equal work: a shared machine spares short calls and slows long ones."""
-    case, sizes = CASES[1], [1024, 2048, 4096, 8192, 16384]
+    """One long training per size, all with as many steps, by turns; what is before the first epoch is not counted."""
+    case, sizes, passes = CASES[1], [1024, 2048, 4096, 8192, 16384], 3
+    set_up_torch(1)
     model = untrained_backbone(case.backbone, CLASSES)
-    features = random_features(model, case, 1024).half().numpy()
-    everything = np.concatenate([features] * 16)
+    everything = np.concatenate([random_features(model, case, 1024).half().numpy()] * 16)
+    signs = [threading.Semaphore(0) for _ in sizes]
+    warm_up = sizes[-1] // BATCH
+    turns = [Turns(signs[place], signs[(place + 1) % len(sizes)], warm_up) for place in range(len(sizes))]
 
-    def epochs(count: int) -> Callable[[], None]:
-        data = training_data(everything[:count])
-        folder = tmp_path / str(count)
-        folder.mkdir(exist_ok=True)
-        listening = recorders(model, data, folder)
-        objective = CrossEntropy(data.train.labels)
+    def run(count: int, own: Turns) -> None:
+        data, folder = training_data(everything[:count]), tmp_path / str(count)
+        folder.mkdir()
+        settings = TrainingSettings(epochs=passes * sizes[-1] // count)
+        tail = untrained_backbone(case.backbone, CLASSES)
+        listening = [*recorders(tail, data, folder, settings.epochs), own]
+        own.begin()
+        train(tail, data, CrossEntropy(data.train.labels), listening, settings)
+        own.after.release()
 
-        def run() -> None:
-            for _ in range(sizes[-1] // count):
-                train(model, data, objective, listening, TrainingSettings(epochs=1))
+    def all_sizes() -> None:
+        with ThreadPoolExecutor(len(sizes)) as executor:
+            running = [executor.submit(run, count, own) for count, own in zip(sizes, turns, strict=True)]
+            signs[0].release()
+            for future in running:
+                future.result()
 
-        return run
-
-    seconds = [taken * count / sizes[-1] for taken, count in zip(by_turns(4, *map(epochs, sizes)), sizes, strict=True)]
-    benchmark.pedantic(epochs(sizes[-1]), rounds=1)
-    exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
-    print([f"{1e3 * taken / count:.4f} ms per image" for taken, count in zip(seconds, sizes, strict=True)])
+    benchmark.pedantic(all_sizes, rounds=1)
+    per_image = np.array([own.seconds for own in turns]) / ((passes - 1) * sizes[-1])
+    exponent = 1 + np.polyfit(np.log(sizes), np.log(per_image), 1)[0]
+    print([f"{count:,}: {1e3 * seconds:.4f} ms per image" for count, seconds in zip(sizes, per_image, strict=True)])
     print(f"\nseconds of an epoch grow with n to the power of {exponent:.3f}")
     assert 0.95 <= exponent <= 1.05
 
 
-# In a process of its own: the peak of what is not the mapped file's own pages, after training on so many samples.
-MEMORY = """
+# In a process of its own: the peak of what is not a mapped file's own pages, while it works on so many samples.
+WATCHED = """
 import sys, threading, time
 from pathlib import Path
-import numpy as np, torch
-from tests.speed.test_training import CASES, CLASSES, recorders, training_data
-from benchmark.backbones import untrained_backbone
-from benchmark.storage import MappedRows
-from benchmark.training import CrossEntropy, TrainingSettings, train
+import torch
+from tests.speed import test_training
 torch.set_num_threads(1)
-folder, peak, done = Path(sys.argv[1]), 0, False
-data = training_data(MappedRows(folder / "features.npy", slice(int(sys.argv[2]))))
-model = untrained_backbone(CASES[1].backbone, CLASSES)
+work, peak, done = getattr(test_training, sys.argv[1])(Path(sys.argv[2]), int(sys.argv[3])), 0, False
 def watch():
     global peak
     while not done:
@@ -233,28 +262,64 @@ def watch():
         peak = max(peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")))
         time.sleep(0.002)
 thread = threading.Thread(target=watch); thread.start()
-train(model, data, CrossEntropy(data.train.labels), recorders(model, data, folder), TrainingSettings(epochs=1))
+work()
 done = True; thread.join()
 print(peak)
 """
+reads_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def peak_of(work: Callable[[Path, int], Callable[[], None]], folder: Path, count: int) -> int:
+    command = [sys.executable, "-c", WATCHED, work.__name__, str(folder), str(count)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return int(ended.stdout)
+
+
+def an_epoch(folder: Path, count: int) -> Callable[[], None]:
+    data = training_data(MappedRows(folder / "features.npy", slice(count)))
+    model = untrained_backbone(CASES[1].backbone, CLASSES)
+    objective, listening = CrossEntropy(data.train.labels), recorders(model, data, folder)
+    return lambda: train(model, data, objective, listening, TrainingSettings(epochs=1)) and None
+
+
+@reads_proc
 def test_memory_above_the_map_stays_flat(benchmark, tmp_path: Path) -> None:
     case, sizes = CASES[1], [1024, 16384]
     features = random_features(untrained_backbone(case.backbone, CLASSES), case, 1024).half().numpy()
     stored = np.lib.format.open_memmap(tmp_path / "features.npy", "w+", np.float16, (sizes[-1], *features.shape[1:]))
     for start in range(0, sizes[-1], 1024):
         stored[start : start + 1024] = features
-
-    def peak(count: int) -> int:
-        command = [sys.executable, "-c", MEMORY, str(tmp_path), str(count)]
-        ended = subprocess.run(command, capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-        return int(ended.stdout)
-
-    small, large = map(peak, sizes)
-    benchmark.pedantic(peak, args=(sizes[0],), rounds=1)
+    small, large = (peak_of(an_epoch, tmp_path, count) for count in sizes)
+    benchmark.pedantic(peak_of, args=(an_epoch, tmp_path, sizes[0]), rounds=1)
     megabytes = [round(count / 1e6) for count in (small, large, stored.nbytes)]
     print(f"\n{megabytes[0]} MB for {sizes[0]:,} samples, {megabytes[1]} MB for {sizes[1]:,}; map: {megabytes[2]} MB")
+    assert large - small < 0.1 * small
+
+
+def spread_of_gradients(folder: Path, count: int) -> Callable[[], None]:
+    """What VoG does at the end of a run; images come a few at a time, as from a file."""
+    model, size = untrained_backbone(CASES[2].backbone, CLASSES), CASES[2].backbone.image_size
+    nothing_cached = np.empty((0, 1), dtype=np.float16)
+    labels = torch.arange(count) % CLASSES
+    split = LabelledFeatures(nothing_cached, labels)
+    context = RunContext(
+        RunShape(3, count, CLASSES),
+        folder,
+        model,
+        TrainingData(split, split, split, CLASSES),
+        lambda start, stop: torch.rand(stop - start, 3, size, size),
+    )
+    recorder = InputGradientSpread().recorder(context)
+    for epoch in (1, 2, 3):
+        recorder.after_epoch(epoch, lambda: torch.empty(0))
+    return recorder.at_end
+
+
+@reads_proc
+def test_memory_of_vog_does_not_grow_with_the_data(benchmark, tmp_path: Path) -> None:
+    sizes = [256, 4096]
+    small, large = (peak_of(spread_of_gradients, tmp_path, count) for count in sizes)
+    benchmark.pedantic(peak_of, args=(spread_of_gradients, tmp_path, sizes[0]), rounds=1)
+    print(f"\n{small / 1e6:.0f} MB for {sizes[0]:,} images, {large / 1e6:.0f} MB for {sizes[1]:,}")
     assert large - small < 0.1 * small
