@@ -1,10 +1,19 @@
-"""A Gaussian mixture over one number per sample, with an assignment that never jumps back."""
+"""A Gaussian mixture over one number per sample, with an assignment that never jumps back.
 
+A fit to a million numbers takes scikit-learn ten seconds to a minute, and as many times the memory of the numbers. The
+mixture of 16,384 of them, evenly spaced in their order, is the same to three digits and assigns more than 99.9 % of
+samples alike (tests/test_mixture.py): so that is what is fitted where there are more.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
+
+FITTED = 2**14  # numbers at most
+BLOCK = 2**16  # numbers at a time when all are assigned
 
 
 @dataclass(frozen=True)
@@ -17,46 +26,77 @@ class Mixture:
     assignment: np.ndarray
 
 
-def separate(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
-    """Fits the mixture; None where there is nothing to separate (fewer distinct values than components).
+@dataclass(frozen=True)
+class _Fit:
+    """Of standardised numbers: a component's variance may otherwise be smaller than the regularisation."""
 
-    Values are standardised first: a component's variance may otherwise be smaller than the regularisation.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    centre, scale = values.mean(), values.std()
-    if len(np.unique(values)) < components or scale <= 1e-12 * max(1.0, abs(centre)):
-        return None
-    standardised = ((values - centre) / scale)[:, None]
+    model: GaussianMixture
+    centre: float
+    scale: float
+
+    def of_each(self, function: Callable[[np.ndarray], np.ndarray], values: np.ndarray) -> np.ndarray:
+        """`function` of the standardised values, block by block."""
+        blocks = (values[start : start + BLOCK].astype(np.float64) for start in range(0, len(values), BLOCK))
+        return np.concatenate([function((block - self.centre) / self.scale) for block in blocks])
+
+
+def separate(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
+    """Fits the mixture; None where there is nothing to separate (fewer distinct values than components)."""
+    values = np.asarray(values)
     with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
-        model = GaussianMixture(components, n_init=initialisations, random_state=0)
-        model.fit(np.sort(standardised, axis=0))  # sorted, so that the order of samples does not matter
-        order = np.argsort(model.means_[:, 0])
-        rank_of = np.argsort(order)
-        # A wide component wins both tails, so the lowest values could count as "clean": below the lowest mean a value
-        # is no less noisy than that mean; from there on the assignment may only rise.
-        ranks = rank_of[model.predict(standardised)]
-        at_lowest_mean = rank_of[model.predict(model.means_[order[:1]])][0]
-    ranks = np.where(standardised[:, 0] < model.means_[order[0], 0], np.minimum(ranks, at_lowest_mean), ranks)
-    ascending = np.argsort(values, kind="stable")
-    assignment = np.empty(len(values), dtype=np.int8)
-    assignment[ascending] = np.maximum.accumulate(ranks[ascending])
+        fit = _fit(values, components, initialisations)
+        if fit is None:
+            return None
+        means = fit.model.means_[:, 0]
+        order = np.argsort(means)
+        rank_of = np.argsort(order).astype(np.int8)
+        lowest_mean = means[order[0]]
+        at_lowest_mean = rank_of[fit.model.predict([[lowest_mean]])[0]]
+
+        def ranks(some: np.ndarray) -> np.ndarray:
+            """A wide component wins both tails, so the lowest values could count as "clean": below the lowest mean a
+            value is no less noisy than that mean."""
+            found = rank_of[fit.model.predict(some[:, None])]
+            return np.where(some < lowest_mean, np.minimum(found, at_lowest_mean), found)
+
+        rank_N = fit.of_each(ranks, values)
+    assignment = np.zeros(len(values), dtype=np.int8)
+    for rank in range(1, components):  # from its first value on, a rank holds: the assignment may only rise
+        if (reached := rank_N >= rank).any():
+            assignment[values >= values[reached].min()] = rank
     return Mixture(
-        means=model.means_[order, 0] * scale + centre,
-        standard_deviations=np.sqrt(model.covariances_[order, 0, 0]) * scale,
-        weights=model.weights_[order],
+        means=means[order] * fit.scale + fit.centre,
+        standard_deviations=np.sqrt(fit.model.covariances_[order, 0, 0]) * fit.scale,
+        weights=fit.model.weights_[order],
         assignment=assignment,
     )
 
 
 def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.ndarray:
     """The probability that a value is of the higher of two components; zero where there is nothing to separate."""
-    values = np.asarray(values, dtype=np.float64)
-    scale = values.std()
-    if len(np.unique(values)) < 2 or scale <= 1e-12 * max(1.0, abs(values.mean())):
-        return np.zeros(len(values))
-    standardised = ((values - values.mean()) / scale)[:, None]
+    values = np.asarray(values)
     with threadpool_limits(limits=1):
-        model = GaussianMixture(2, n_init=initialisations, random_state=0).fit(np.sort(standardised, axis=0))
-        # Between the means the posterior rises; beyond them a wide component would win both tails.
-        within = np.clip(standardised, model.means_.min(), model.means_.max())
-        return model.predict_proba(within)[:, model.means_[:, 0].argmax()]
+        fit = _fit(values, 2, initialisations)
+        if fit is None:
+            return np.zeros(len(values))
+        means = fit.model.means_[:, 0]
+
+        def posterior(some: np.ndarray) -> np.ndarray:
+            """Between the means it rises; beyond them a wide component would win both tails."""
+            within = np.clip(some, means.min(), means.max())
+            return fit.model.predict_proba(within[:, None])[:, means.argmax()]
+
+        return fit.of_each(posterior, values)
+
+
+def _fit(values: np.ndarray, components: int, initialisations: int) -> _Fit | None:
+    ascending = np.sort(values)  # so that the order of samples does not matter
+    centre, scale = ascending.mean(dtype=np.float64), ascending.std(dtype=np.float64)
+    distinct = 1 + np.count_nonzero(ascending[1:] != ascending[:-1])
+    if distinct < components or scale <= 1e-12 * max(1.0, abs(centre)):
+        return None
+    if len(ascending) > FITTED:
+        ascending = ascending[((np.arange(FITTED) + 0.5) * len(ascending) / FITTED).astype(np.int64)]
+    standardised = (ascending.astype(np.float64) - centre) / scale
+    model = GaussianMixture(components, n_init=initialisations, random_state=0)
+    return _Fit(model.fit(standardised[:, None]), float(centre), float(scale))

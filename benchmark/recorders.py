@@ -1,6 +1,6 @@
 """Signals, and the recorders that listen to training for them. A recorder observes and never disturbs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Self
@@ -14,7 +14,26 @@ from benchmark.data import TrainingData
 from benchmark.identity import own_file
 from benchmark.storage import new_array
 
-Predict = Callable[[], Tensor]  # logits of the whole training set in evaluation mode, computed at most once per epoch
+
+class Predict:
+    """What the network says of the whole training set at the end of an epoch, in evaluation mode and in order.
+
+    Logits are computed when they are first asked for, and then kept for the next who asks.
+    """
+
+    def __init__(self, logits_by_batch: Callable[[], Iterable[Tensor]]) -> None:
+        self._by_batch = logits_by_batch
+        self._logits: Tensor | None = None
+
+    def __call__(self) -> Tensor:
+        if self._logits is None:
+            self._logits = torch.cat(list(self._by_batch()))
+        return self._logits
+
+    def classes(self) -> Tensor:
+        """The class of each sample, without holding the logits of all of them."""
+        batches = self._by_batch() if self._logits is None else [self._logits]
+        return torch.cat([logits.argmax(1) for logits in batches])
 
 
 @dataclass(frozen=True)
@@ -83,9 +102,12 @@ class Signal:
 
 
 class Recorder:
-    """Owns one signal, or several of a kind, and hears of every batch, every epoch and the end."""
+    """Owns one signal, or several of a kind, and hears of the start, every batch, every epoch and the end."""
 
     name: str = "a recorder without a name"  # what its time is charged to
+
+    def at_start(self) -> None:
+        """Nothing has been trained yet."""
 
     def after_batch(self, epoch: int, indices: Tensor, logits: Tensor) -> None:
         """`logits` are those that the update was computed from."""
@@ -152,11 +174,14 @@ class _EmbeddingRecorder(Recorder):
     """Looks at the network before its first update."""
 
     def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.name = signal.key
-        with torch.no_grad():
-            parts = [context.model.embed(batch).cpu() for batch in context.data.train.in_order(256)]
+        self.name, self.context = signal.key, context
+
+    @torch.no_grad()
+    def at_start(self) -> None:
+        context = self.context
+        parts = [context.model.embed(batch).cpu() for batch in context.data.train.in_order(256)]
         embedding = torch.cat(parts).numpy()
-        new_array(context.folder / f"{signal.key}.npy", embedding.shape, np.float32)[:] = embedding
+        new_array(context.folder / f"{self.name}.npy", embedding.shape, np.float32)[:] = embedding
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,13 @@ from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
 from benchmark.recorders import Predict, Recorder, Signal
 from benchmark.seeds import torch_generator
+
+# What a run's time is charged to; beside these, each recorder has a clock of its own name.
+STEPS = "training"  # the network, the optimiser and the data, without the objective
+OBJECTIVE = "objective"
+END_OF_EPOCHS = "objective at the end of epochs"
+PASS = "evaluation pass"  # over the training set, for whoever asked for it
+EVALUATION = "validation and test"
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class History:
     rows: list[dict[str, float]] = field(default_factory=list)
     predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    _running: list[str] = field(default_factory=list)  # clocks, each inside the one before
     _charged: float = 0.0  # seconds already charged to clocks inside the running one
 
     @contextmanager
@@ -74,12 +81,22 @@ class History:
         """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
         outer, start = self._charged, time.perf_counter()
         self._charged = 0.0
+        self._running.append(part)
         try:
             yield
         finally:
+            self._running.pop()
             elapsed = time.perf_counter() - start
             self.seconds[part] += elapsed - self._charged
             self._charged = outer + elapsed
+
+    def add_time_of(self, other: "History") -> None:
+        for part, seconds in other.seconds.items():
+            self.seconds[part] += seconds
+
+    def on_behalf(self, part: str) -> str:
+        """A name for `part` that says whose clock is running, since that is who has to pay for it."""
+        return f"{part} for {self._running[-1]}" if self._running else part
 
 
 @dataclass(frozen=True)
@@ -154,17 +171,23 @@ def train(
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
     labels, history = data.train.labels, History()
+    for recorder in recorders:
+        with history.clock(recorder.name):
+            recorder.at_start()
     for epoch in range(1, settings.epochs + 1):
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
-        with history.clock("training"):
+        with history.clock(STEPS):
             for indices, features in data.train.batches(shuffled, settings.batch_size, change):
-                logits = tail(features)
-                loss = objective.loss(epoch, indices, logits)
+                outputs = tail(features)
+                with history.clock(OBJECTIVE):  # with its gradient: then a method's own time is known exactly
+                    seen = outputs.detach().requires_grad_()
+                    loss = objective.loss(epoch, indices, seen)
+                    loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                outputs.backward(seen.grad)  # type: ignore[no-untyped-call]
                 optimiser.step()
-                logits = logits.detach()
+                logits = outputs.detach()
                 for recorder in recorders:
                     with history.clock(recorder.name):
                         recorder.after_batch(epoch, indices, logits)
@@ -177,8 +200,8 @@ def train(
             )
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
 
-        predict_train = cache(lambda: _timed_predict(tail, data.train, history))
-        with history.clock("objective at the end of epochs"):
+        predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train)))
+        with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
             with history.clock(recorder.name):
@@ -191,21 +214,29 @@ def train(
     return history
 
 
-@torch.no_grad()
-def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256) -> Tensor:
+def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Tensor:
     """Logits of a whole split, in order."""
-    return torch.cat([tail(batch) for batch in split.in_order(batch_size)])
+    return torch.cat(list(logits_by_batch(tail, split)))
 
 
-def _timed_predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures, history: History) -> Tensor:
-    with history.clock("evaluation pass over the training set"):
-        return predict(tail, split)
+def logits_by_batch(
+    tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256
+) -> Iterator[Tensor]:
+    for batch in split.in_order(batch_size):
+        with torch.no_grad():
+            logits = tail(batch)
+        yield logits
+
+
+def _timed(history: History, logits: Iterator[Tensor]) -> Iterator[Tensor]:
+    with history.clock(history.on_behalf(PASS)):
+        yield from logits
 
 
 def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: History) -> dict[str, float]:
     """Accuracy and loss on validation (as noisy as the training labels) and on the clean test split."""
     row = {}
-    with history.clock("validation and test"):
+    with history.clock(EVALUATION):
         for name, split in (("validation", data.validation), ("test", data.test)):
             logits = predict(tail, split)
             predicted = logits.argmax(1)

@@ -52,13 +52,17 @@ class CrossValidation(Recipe):
         everyone = np.arange(len(job.data.train.labels))
         logits_NK = np.empty((len(everyone), job.data.num_classes), dtype=np.float32)
         folds = KFold(min(self.folds, len(everyone)), shuffle=True, random_state=settings.seed)
-        histories = []
+        histories: list[History] = []
         for number, (kept, held_out) in enumerate(folds.split(everyone)):
             model, fold = job.new_model(settings.seed), job.data.with_training_rows(kept)
             histories.append(train(model, fold, CrossEntropy(fold.train.labels), (), settings))
-            logits_NK[held_out] = predict(model.tail, job.data.train.subset(held_out)).cpu().numpy()
+            with histories[-1].clock("held-out predictions"):
+                logits_NK[held_out] = predict(model.tail, job.data.train.subset(held_out)).cpu().numpy()
             job.after_epoch(job.settings.epochs * (number + 1) // folds.get_n_splits())
-        return histories[0], {HELD_OUT_LOGITS: logits_NK}
+        history, *others = histories
+        for other in others:
+            history.add_time_of(other)
+        return history, {HELD_OUT_LOGITS: logits_NK}
 
 
 @dataclass(frozen=True)

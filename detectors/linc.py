@@ -75,6 +75,7 @@ def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:
 @dataclass(frozen=True)
 class LiNCRecipe(Recipe):
     name: ClassVar[str] = "linc"
+    version: ClassVar[int] = 2  # the mixture of more than 16,384 samples is fitted to as many
     summary: ClassVar[str] = "trust-weighted warm-up, soft correction of the noisy cluster, then its relabelling"
     leaves: ClassVar[tuple[Signal, ...]] = (TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS)
 
@@ -131,7 +132,7 @@ class LiNCObjective(Objective):
             if self.mixture is not None:
                 self.is_noisy = torch.from_numpy(self.mixture.assignment == 0).to(self.is_noisy.device)
         if epoch == self.recipe.warm_up + self.recipe.soft_epochs and self.is_noisy.any():
-            self.labels = torch.where(self.is_noisy, predict().argmax(1), self.given_labels)
+            self.labels = torch.where(self.is_noisy, predict.classes(), self.given_labels)
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
         mixture, n = self.mixture, len(self.given_labels)

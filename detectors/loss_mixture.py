@@ -19,6 +19,7 @@ from detectors.mean_loss import LastLoss
 @dataclass(frozen=True)
 class LossMixture(Detector):
     name: ClassVar[str] = "loss mixture"
+    version: ClassVar[int] = 2  # the mixture of more than 16,384 samples is fitted to as many
     summary: ClassVar[str] = "probability of the high-loss component of a mixture, after the warm-up"
 
     warm_up: int = 5

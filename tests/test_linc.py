@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from benchmark.mixture import separate
+from benchmark.recorders import Predict
 from benchmark.training import CrossEntropy, TrainingSettings
 from detectors.linc import (
     COMPONENT,
@@ -83,7 +83,7 @@ def objective_after(epochs: int, recipe: LiNCRecipe, labels: torch.Tensor, logit
     for epoch in range(1, epochs + 1):
         for batch in (torch.arange(half), torch.arange(half, len(labels))):
             objective.loss(epoch, batch, logits[batch])
-        objective.end_epoch(epoch, lambda: logits)
+        objective.end_epoch(epoch, Predict(lambda: [logits]))
     return objective
 
 
@@ -164,45 +164,3 @@ def test_constant_trust_gives_no_noisy_cluster() -> None:
     assert not objective.is_noisy.any()
     assert (signals[COMPONENT] == -1).all()
     assert (signals[CORRECTED_LABELS] == 0).all()
-
-
-@given(st.integers(0, 10_000), st.integers(2, 3))
-def test_components_never_fall_with_rising_values(seed, components) -> None:
-    """Unequal variances would otherwise give the lowest tail to the widest component."""
-    generator = np.random.default_rng(seed)
-    values = np.concatenate([generator.normal(0.3, 0.01, 60), generator.normal(0.5, generator.uniform(0.01, 0.3), 200)])
-    mixture = separate(values, components, initialisations=1)
-    assert mixture is not None
-    assert (np.diff(mixture.assignment[np.argsort(values)]) >= 0).all()
-    assert (np.diff(mixture.means) >= 0).all()
-
-
-def test_unconstrained_assignment_would_call_the_lowest_tail_clean() -> None:
-    """The trap itself: a wide high component around a narrow low one."""
-    from sklearn.mixture import GaussianMixture
-
-    generator = np.random.default_rng(0)
-    values = np.concatenate([generator.normal(0.4, 0.005, 900), generator.normal(0.5, 0.1, 600)])
-    plain = GaussianMixture(2, n_init=5, random_state=0).fit(values[:, None])
-    lowest = values.argmin()
-    assert plain.predict(values[[lowest]][:, None])[0] == plain.means_.argmax()
-    mixture = separate(values, 2)
-    assert mixture is not None
-    assert mixture.assignment[lowest] == 0
-
-
-def test_the_lowest_values_are_noisy_even_if_their_component_is_the_wide_one() -> None:
-    generator = np.random.default_rng(0)
-    values = np.concatenate([generator.normal(0.590, 0.002, 900), generator.normal(0.588, 0.02, 300)])
-    mixture = separate(values, 2)
-    assert mixture is not None
-    assert mixture.assignment[values.argmin()] == 0
-    assert 20 < (mixture.assignment == 0).sum() < 300
-
-
-def test_mixture_means_are_in_the_units_of_the_data_even_when_tiny() -> None:
-    generator = np.random.default_rng(0)
-    values = np.concatenate([generator.normal(mean, 1e-5, 300) for mean in (0.5900, 0.5903, 0.5906)])
-    mixture = separate(values, 3)
-    assert mixture is not None
-    np.testing.assert_allclose(mixture.means, [0.5900, 0.5903, 0.5906], atol=1e-5)

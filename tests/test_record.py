@@ -85,7 +85,7 @@ def test_a_record_tells_how_it_came_about(quick_run: Path) -> None:
     about = json.loads((next((quick_run / "runs").glob("*-linc-*")) / "record.json").read_text())
     assert about["settings"]["recipe"] == {
         "name": "linc",
-        "version": 1,
+        "version": 2,
         "warm_up": 5,
         "soft_epochs": 5,
         "trust_rate": 1.0,

@@ -162,7 +162,7 @@ def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
         model = Perceptron(whole, WholeBlock(whole), (), "all")
         fold = everything.with_training_rows(kept)
         train(model, fold, CrossEntropy(fold.train.labels), (), replace(SETTINGS, epochs=4))
-        assert (logits_NK[out] == predict(model.tail, everything.train).numpy()[out]).all()
+        assert (logits_NK[out] == predict(model.tail, everything.train.subset(out)).numpy()).all()
     flipped = everything.train.labels.clone()
     flipped[folds[0][1]] = (flipped[folds[0][1]] + 1) % 3
     assert (held_out(flipped)[folds[0][1]] == logits_NK[folds[0][1]]).all()

@@ -22,7 +22,7 @@ from benchmark.backbones import Backbone, SplitModel, untrained_backbone
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.gradient_recorders import IMAGES_AT_ONCE, InputGradientSpread, View, input_gradients
 from benchmark.pipeline import set_up_torch
-from benchmark.recorders import TRAIN_LOGITS, Recorder, RunContext, RunShape
+from benchmark.recorders import TRAIN_LOGITS, Predict, Recorder, RunContext, RunShape
 from benchmark.storage import MappedRows
 from benchmark.training import CrossEntropy, TrainingSettings, train
 from tests.speed.conftest import Note
@@ -312,7 +312,7 @@ def spread_of_gradients(folder: Path, count: int) -> Callable[[], None]:
     )
     recorder = InputGradientSpread().recorder(context)
     for epoch in (1, 2, 3):
-        recorder.after_epoch(epoch, lambda: torch.empty(0))
+        recorder.after_epoch(epoch, Predict(list))
     return recorder.at_end
 
 
