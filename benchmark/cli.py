@@ -18,13 +18,15 @@ from benchmark.estimate import estimate
 from benchmark.evaluation import evaluate
 from benchmark.executors import default_workers, make_executor
 from benchmark.features import in_bytes, remove_store, store_bytes, stores_in
+from benchmark.growth import measure_growth
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.noise import NOISE_KINDS, noise_named
 from benchmark.own_detectors import is_detector_file, load_detector, loaded_files
 from benchmark.pipeline import Outcome, carry_out
 from benchmark.plan import Plan, Sources, Unit, plan_study
+from benchmark.profiling import Effort, profile
 from benchmark.progress import Progress, duration
-from benchmark.report import make_report
+from benchmark.report import make_report, report_overhead
 from benchmark.storage import locked
 from benchmark.studies import STUDIES, LineUp, Study, study_named
 from detectors import DETECTORS, LINE_UPS, detector_named
@@ -66,34 +68,29 @@ def command_line() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="train and score a study, then report")
     run.set_defaults(command=_run)
-    run.add_argument("study", nargs="?", default="demo", help="default: demo")
-    run.add_argument("--dataset", action="append", help="a name or a path (.npz, .csv, image folder); repeatable")
+    _add_study_options(run)
     run.add_argument("--rate", action="append", type=float, help="share of wrong labels, 0 to 1; repeatable")
     run.add_argument("--seed", action="append", type=int, help="training seed; repeatable")
     run.add_argument("--noise-seed", action="append", type=int, help="which labels are wrong; repeatable")
-    run.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
     run.add_argument("--noise", help="noise kind")
-    run.add_argument("--backbone", help="any timm name")
-    run.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
-    run.add_argument("--image-size", type=int, metavar="PIXELS")
-    run.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
     run.add_argument(
         "--plain", action="store_true", help="run the whole network in every step, without cached features"
     )
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
-    run.add_argument("--epochs", type=int)
-    run.add_argument("--batch-size", type=int)
-    run.add_argument(
-        "--data-root",
-        type=Path,
-        metavar="DIR",
-        help="where MedMNIST files are, or are downloaded to; default: MedMNIST's own, ~/.medmnist",
-    )
-    run.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
     run.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
     run.add_argument("--name", help="what the rows of a changed study go by; default: STUDY-modified")
     run.add_argument("--force", action="store_true", help="train again what is there already")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
+
+    profile = commands.add_parser("profile", help="measure what each detector of a study costs")
+    profile.set_defaults(command=_profile, rate=None, seed=None, noise_seed=None, noise=None, augment=False, name=None)
+    _add_study_options(profile)
+    profile.add_argument("--path", choices=("fast", "plain", "both"), default="both", help="default: both")
+    profile.add_argument("--rounds", type=int, help="how often each run is measured; default: 9")
+    profile.add_argument("--samples", type=int, help="training samples that are measured; default: 128")
+    profile.add_argument(
+        "--growth", action="store_true", help="instead: growth with samples, classes and epochs, on synthetic features"
+    )
 
     report = commands.add_parser("report", help="make tables and figures from what is on disk")
     report.set_defaults(command=_report)
@@ -105,9 +102,28 @@ def command_line() -> argparse.ArgumentParser:
     features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
     features.add_argument("--unfinished", action="store_true", help="remove what was begun and not finished")
     features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
-    for command in (run, report, features):
+    for command in (run, profile, report, features):
         command.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
     return parser
+
+
+def _add_study_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", nargs="?", default="demo", help="default: demo")
+    parser.add_argument("--dataset", action="append", help="a name or a path (.npz, .csv, image folder); repeatable")
+    parser.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
+    parser.add_argument("--backbone", help="any timm name")
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
+    parser.add_argument("--image-size", type=int, metavar="PIXELS")
+    parser.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument(
+        "--data-root",
+        type=Path,
+        metavar="DIR",
+        help="where MedMNIST files are, or are downloaded to; default: MedMNIST's own, ~/.medmnist",
+    )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
 
 
 def _list(_: argparse.Namespace, console: Console) -> int:
@@ -162,6 +178,23 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if any(outcome.error is None for outcome in outcomes):
         make_report(results, study.name, console, {unit.run.run_id for unit in plan.units})
     return _tell_failures(outcomes, console)
+
+
+def _profile(options: argparse.Namespace, console: Console) -> int:
+    results = ResultsFolder(options.results)
+    results.prepare()
+    progress, default = Progress(_console(stderr=True)), Effort()
+    rounds = _within("--rounds", options.rounds, 6, 1000) or default.rounds  # fewer have no interval
+    if options.growth:
+        measure_growth(results, progress)
+    else:
+        samples = _within("--samples", options.samples, 32, 10**6) or default.samples
+        for plain in {"fast": (False,), "plain": (True,), "both": (False, True)}[options.path]:
+            options.plain = plain
+            study = _overridden(study_named(options.study), options)
+            profile(study, Sources(results, options.data_root, options.weights), Effort(rounds, samples), progress)
+    report_overhead(results, console)
+    return 0
 
 
 def _overridden(study: Study, options: argparse.Namespace) -> Study:

@@ -1,10 +1,8 @@
 """From records and scores to the small committed files; the only reader of the answer keys."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,6 @@ from benchmark import figure_data
 from benchmark.bootstrap import bootstrap_auroc, interval
 from benchmark.figure_data import Judged
 from benchmark.identity import Json, bytes_digest, digest_of
-from benchmark.layout import ResultsFolder
 from benchmark.metrics import accuracy_metrics, batch_mean_accuracy, detection_metrics, why_undefined
 from benchmark.noise import AnswerKey
 from benchmark.pipeline import Outcome
@@ -21,7 +18,7 @@ from benchmark.plan import Plan, Unit, detector_id
 from benchmark.record import open_record, read_about, read_history
 from benchmark.recorders import TRAIN_LOGITS
 from benchmark.scores import read_scores
-from benchmark.storage import locked, write_text
+from benchmark.table_files import merge_rows, read_as_text
 from detectors import Detector
 from detectors.linc import LiNC, LiNCRecipe
 
@@ -216,8 +213,7 @@ def _scores_digest(entry: Entry) -> str:
 
 
 def _known_epoch_rows(plan: Plan) -> dict[tuple[str, str, str], list[Json]]:
-    path = plan.sources.results.table_data("auc_by_epochs")
-    table = _as_text(path.read_text()) if path.exists() and path.stat().st_size else pd.DataFrame()
+    table = read_as_text(plan.sources.results.table_data("auc_by_epochs"))
     if table.empty or "scores" not in table:
         return {}
     groups = table[table["study"] == plan.study.name].groupby(["run", "line_up", "scores"], sort=False)
@@ -305,29 +301,3 @@ def _accuracy(unit: Unit, key: AnswerKey) -> dict[str, float]:
         history["validation_accuracy"].to_numpy(),
         (predicted["validation"] == key.clean_validation_labels).mean(axis=1),
     ) | {"best_batch_mean": float(batch_means.max()), "last_batch_mean": float(batch_means[-1])}
-
-
-def merge_rows(
-    results: ResultsFolder, table: str, rows: list[Json], is_replaced: Callable[[pd.DataFrame], pd.Series]
-) -> None:
-    """Adds rows to a table of the results folder, in the place of those that `is_replaced` picks."""
-    path = results.table_data(table)
-    if not rows and not path.exists():
-        return
-    new = _as_text(pd.DataFrame(rows).to_csv(index=False)) if rows else pd.DataFrame()
-    with locked(results.locks, "tables"):
-        old = _as_text(path.read_text()) if path.exists() and path.stat().st_size else new[:0]
-        kept = old[~is_replaced(old)] if {"study", "run"} <= set(old) else old[:0]
-        merged = pd.concat([kept, new]).fillna("") if len(new) else kept
-        merged = merged.sort_values(["study", "run"], kind="stable") if len(merged) else merged
-        columns = [*new.columns, *(column for column in merged.columns if column not in new.columns)]
-        write_text(path, merged[columns].to_csv(index=False, lineterminator="\n"))
-
-
-def _as_text(csv: str) -> pd.DataFrame:
-    """Numbers as they are written, so that merging changes no byte of a row it keeps."""
-    return pd.read_csv(StringIO(csv), dtype=str, keep_default_na=False)
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path) if path.exists() and path.stat().st_size else pd.DataFrame()

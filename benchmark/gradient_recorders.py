@@ -36,7 +36,10 @@ class _GradientNormRecorder(Recorder):
     def __init__(self, signal: "GradientNorms", context: RunContext) -> None:
         self.name, self.context = signal.key, context
         self.epoch = min(signal.epoch or context.shape.epochs, context.shape.epochs)
-        self.norms_N = new_array(context.folder / f"{signal.key}.npy", (context.shape.samples,), np.float64)
+
+    def at_start(self) -> None:
+        shape = (self.context.shape.samples,)
+        self.norms_N = new_array(self.context.folder / f"{self.name}.npy", shape, np.float64)
 
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if epoch != self.epoch:
@@ -99,10 +102,10 @@ class _InputGradientRecorder(Recorder):
         self.views = {signal: signal.views(context.shape.epochs) for signal in signals}
         self.all_views = tuple(dict.fromkeys(view for views in self.views.values() for view in views))
         self.snapshots: dict[int, Parameters] = {}
-        shape = (context.shape.samples,)
-        self.spread_N = {
-            signal: new_array(context.folder / f"{signal.key}.npy", shape, np.float64) for signal in signals
-        }
+
+    def at_start(self) -> None:
+        folder, shape = self.context.folder, (self.context.shape.samples,)
+        self.spread_N = {signal: new_array(folder / f"{signal.key}.npy", shape, np.float64) for signal in self.views}
 
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if any(view.epoch == epoch for view in self.all_views):

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from benchmark.plan import Plan, Unit
 from benchmark.progress import Progress
 from benchmark.provenance import provenance
 from benchmark.record import open_record
-from benchmark.recorders import Recorder, RunContext
+from benchmark.recorders import Recorder, RunContext, Signal
 from benchmark.scores import has_scores, score_record
 from benchmark.storage import locked, new_array, open_array, whole_folder, write_json, write_npz
 from benchmark.training import Job
@@ -139,8 +139,7 @@ def _as_they_come(executor: Executor, function: Callable[..., T], calls: list[tu
 
 
 def _fill_chunk(unit: Unit, chunk: range) -> range:
-    dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
-    fill_chunk(unit.store, chunk, dataset, unit.run.backbone, _prefix_of(unit))
+    fill_chunk(unit.store, chunk, dataset_of(unit), unit.run.backbone, _prefix_of(unit))
     return chunk
 
 
@@ -188,7 +187,7 @@ def train_record(unit: Unit) -> None:
     run, settings = unit.run, unit.run.training
     set_up_torch(settings.threads)
     started = time.perf_counter()
-    data, device = _training_data(unit), torch.device(settings.device)
+    data, device = training_data(unit), torch.device(settings.device)
     path: set[str] = set()
 
     def new_model(seed: int) -> SplitModel:
@@ -246,11 +245,12 @@ def _same_bytes(one: Path, other: Path) -> bool:
     return one.read_bytes() == other.read_bytes()
 
 
-def _training_data(unit: Unit) -> TrainingData:
+def training_data(unit: Unit) -> TrainingData:
+    """Features, or live images, with the labels that the unit is given."""
     if unit.needs_store:
         features: tuple[Rows, ...] = open_store(unit.store, unit.info)
     else:
-        dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
+        dataset = dataset_of(unit)
         features = tuple(LiveImages(split.images, unit.run.backbone) for split in dataset.splits)
     device = torch.device(unit.run.training.device)
     with np.load(unit.sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
@@ -261,13 +261,20 @@ def _training_data(unit: Unit) -> TrainingData:
 
 def _recorders(unit: Unit, folder: Path, model: SplitModel, data: TrainingData) -> list[Recorder]:
     def images(start: int, stop: int) -> Tensor:
-        dataset = _dataset(unit.dataset_argument, unit.sources.data_root)
-        return preprocess(list(dataset.train.images[start:stop]), unit.run.backbone)
+        return preprocess(list(dataset_of(unit).train.images[start:stop]), unit.run.backbone)
 
-    context = RunContext(unit.shape, folder, model, data, images)
-    kinds = dict.fromkeys(type(signal) for signal in unit.signals)
-    of_kind = {kind: [signal for signal in unit.signals if type(signal) is kind] for kind in kinds}
-    return [recorder for kind, signals in of_kind.items() for recorder in kind.recorders(signals, context)]
+    return recorders_of(unit.signals, RunContext(unit.shape, folder, model, data, images))
+
+
+def recorders_of(signals: Sequence[Signal], context: RunContext) -> list[Recorder]:
+    """Those of a kind may share one."""
+    kinds = dict.fromkeys(type(signal) for signal in signals)
+    of_kind = {kind: [signal for signal in signals if type(signal) is kind] for kind in kinds}
+    return [recorder for kind, of_it in of_kind.items() for recorder in kind.recorders(of_it, context)]
+
+
+def dataset_of(unit: Unit) -> Dataset:
+    return _dataset(unit.dataset_argument, unit.sources.data_root)
 
 
 @cache

@@ -1,5 +1,6 @@
 """From a study to units of work: what is to be trained and scored, and what is there already."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
@@ -167,7 +168,7 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
             recipe=recipe,
         )
         detectors = tuple(detector for detector in study.detectors if detector.training == recipe)
-        units.append(Unit(run, info, argument, _signals(recipe, detectors), detectors, sources, force))
+        units.append(Unit(run, info, argument, signals_for(recipe, detectors), detectors, sources, force))
     return Plan(study, tuple(units), tuple(unit for unit in units if force or not unit.is_trained()), sources)
 
 
@@ -183,6 +184,7 @@ def _check_needs(detector: Detector) -> None:
             )
 
 
-def _signals(recipe: Recipe, detectors: tuple[Detector, ...]) -> tuple[Signal, ...]:
+def signals_for(recipe: Recipe, detectors: Sequence[Detector]) -> tuple[Signal, ...]:
+    """What is recorded in a run of this recipe that these detectors read."""
     needed = dict.fromkeys([*recipe.leaves, *(signal for detector in detectors for signal in detector.needs)])
     return tuple(needed)

@@ -34,7 +34,7 @@ class Progress:
 
     @contextmanager
     def features(self, name: str) -> Iterator[Callable[[int, int], None]]:
-        with self._bar(f"features of {name}, images") as update:
+        with self.counting(f"features of {name}, images") as update:
             yield update
 
     @contextmanager
@@ -46,7 +46,7 @@ class Progress:
             yield
             return
         runs, stop = len(self._pending), threading.Event()
-        with self._bar(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
+        with self.counting(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
 
             def watch() -> None:
                 while not stop.wait(0.5):
@@ -73,7 +73,8 @@ class Progress:
         return total - int(done)
 
     @contextmanager
-    def _bar(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar for so many of a total; call what is yielded with both."""
         if not self.console.is_terminal:
             yield _Lines(self, what)
             return

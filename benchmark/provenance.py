@@ -22,6 +22,13 @@ def provenance() -> Json:
     }
 
 
+def origin() -> dict[str, Json]:
+    """The same in columns, for the rows of a table."""
+    about = provenance()
+    libraries = ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")
+    return {"commit": about["commit"], "machine": about["machine"]} | {one: about["versions"][one] for one in libraries}
+
+
 def commit() -> str:
     """The code's commit: noted, not part of any identity."""
     here = Path(__file__).parent

@@ -14,7 +14,10 @@ CONTRACTS = {
     f"benchmark.{module}"
     for module in ["record", "recorders", "gradient_recorders", "training", "data", "errors", "identity", "mixture"]
 }
-KNOW_DETECTORS = {"plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"}
+KNOW_DETECTORS = {
+    *("plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"),
+    *("overhead", "profiling", "growth"),
+}
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 
 

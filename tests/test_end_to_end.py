@@ -16,7 +16,6 @@ from scipy.stats import ttest_1samp
 
 from benchmark import cli
 from benchmark.cli import main
-from benchmark.evaluation import merge_rows
 from benchmark.layout import ResultsFolder
 from benchmark.own_detectors import load_file
 from benchmark.plan import Sources, plan_study
@@ -24,6 +23,7 @@ from benchmark.record import RunRecord
 from benchmark.recorders import TRAIN_LOGITS, Signal
 from benchmark.storage import locked
 from benchmark.studies import LineUp, Study, study_named
+from benchmark.table_files import merge_rows
 from detectors import DETECTORS, Detector
 from detectors.el2n import EL2N
 from tests.conftest import QUICK_DETECTORS, medmnist_arrays, score_bytes

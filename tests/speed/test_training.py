@@ -311,6 +311,7 @@ def spread_of_gradients(folder: Path, count: int) -> Callable[[], None]:
         lambda start, stop: torch.rand(stop - start, 3, size, size),
     )
     recorder = InputGradientSpread().recorder(context)
+    recorder.at_start()
     for epoch in (1, 2, 3):
         recorder.after_epoch(epoch, Predict(list))
     return recorder.at_end

@@ -1,0 +1,176 @@
+"""How the cost of each detector grows with samples, classes and epochs, on synthetic features; and LiNC's own state.
+
+The network is so small that what is added to it can be seen. Seconds and bytes are differences from a twin without
+detectors. LiNC's own state is measured without any network, up to four million samples and at ImageNet's size.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.identity import Json
+from benchmark.layout import ResultsFolder
+from benchmark.overhead import TWIN, Variant, bytes_recorded, measure_seconds, peaks_in_child, variant_for
+from benchmark.pipeline import set_up_torch
+from benchmark.progress import Progress
+from benchmark.provenance import origin
+from benchmark.recorders import Predict, Signal
+from benchmark.seeds import torch_generator
+from benchmark.table_files import merge_rows
+from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings
+from benchmark.workbench import Measured, Synthetic, record_in
+from detectors import DETECTORS, Detector
+from detectors.linc import LiNC, LiNCRecipe
+
+OWN_STATE = "LiNC's own state"
+IMAGENET = (1_281_167, 1000)  # samples and classes
+FEW = 16_000  # up to so many samples, what is measured is measured three times
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size at which everything is measured."""
+
+    axis: str
+    samples: int = 2000
+    classes: int = 8
+    epochs: int = LiNCRecipe().min_epochs  # all of LiNC's phases
+
+    @property
+    def training(self) -> TrainingSettings:
+        return TrainingSettings(epochs=self.epochs)
+
+    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int) -> Row:
+        """`recorded` are the bytes that the detector leaves on disk."""
+        at = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
+        added, twin = (float(f"{value:.5g}") for value in (added, twin))
+        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin, "recorded_bytes": recorded}
+        return at | of | origin()
+
+
+SECONDS = (
+    *(Point("samples", samples=1000 * 2**power) for power in range(8)),
+    *(Point("classes", classes=classes) for classes in (2, 5, 10, 20, 50, 100)),
+    *(Point("epochs", epochs=epochs) for epochs in (5, 10, 20, 40, 70)),
+)
+BYTES = tuple(Point("samples", samples=samples) for samples in (8000, 32_000, 128_000))
+STATE = (
+    *(Point("samples", samples=64_000 * 2**power, classes=10, epochs=3) for power in range(7)),
+    Point("ImageNet", *IMAGENET, epochs=3),
+)
+
+
+def measure_growth(results: ResultsFolder, progress: Progress) -> None:
+    """Writes overhead_growth.csv anew."""
+    rows: list[Row] = []
+    work = [*((_state, point) for point in STATE), *((_seconds, point) for point in SECONDS)]
+    work += [(_bytes, point) for point in BYTES]
+    weights = np.cumsum([point.samples * point.epochs // 1000 for _, point in work]).tolist()
+    with progress.counting("growth, thousands of samples times epochs") as report:
+        report(0, weights[-1])
+        for (measure, point), done in zip(work, weights, strict=True):
+            rows += measure(point)
+            report(done, weights[-1])
+    order = ["quantity", "axis", "detector"]
+    merge_rows(results, "overhead_growth", rows, lambda old: old["axis"].notna(), order)
+
+
+def _seconds(point: Point) -> Iterator[Row]:
+    """Of every detector, in runs that those of one recipe share; each is charged the whole cost of what it reads."""
+    variants: dict[Variant, list[Detector]] = {}
+    for recipe in dict.fromkeys(detector.training for detector in DETECTORS):
+        readers = [detector for detector in DETECTORS if detector.training == recipe]
+        variants[variant_for(readers)] = readers
+    few = point.samples <= FEW
+    with TemporaryDirectory() as folder:
+        bench = Synthetic(point.samples, point.classes, point.training).build(Path(folder))
+        found = measure_seconds(bench, variants, 3 if few else 1, Path(folder) / "run", warm_up=int(few))
+        for variant, readers in variants.items():
+            for detector in readers:
+                signals = variant_for([detector]).signals
+                added = [
+                    run.charges.objective
+                    + sum(run.charges.signals.get(signal.key, 0.0) for signal in signals)
+                    + run.scoring[detector]
+                    for run in found.of[variant]
+                ]
+                recorded = bytes_recorded(found.of[variant][0].run, signals)
+                yield point.row("seconds", detector.label, float(np.median(added)), found.base, recorded)
+
+
+def _bytes(point: Point) -> Iterator[Row]:
+    """Of every detector alone, each in a process of its own."""
+    setup = Synthetic(point.samples, point.classes, point.training)
+    variants: dict[Variant, list[Detector]] = {}
+    for detector in DETECTORS:
+        variants.setdefault(variant_for([detector]), []).append(detector)
+    twin = peaks_in_child(setup, TWIN, ()).run
+    for variant, readers in variants.items():
+        peaks = peaks_in_child(setup, variant, readers)
+        for detector in readers:
+            added = max(peaks.run - twin, peaks.scoring[detector])
+            yield point.row("bytes", detector.label, added, twin, peaks.recorded)
+
+
+def _state(point: Point) -> Iterator[Row]:
+    """Of LiNC's objective alone, against cross-entropy."""
+    recipe = LiNCRecipe(warm_up=1, soft_epochs=1)
+    own = variant_for([LiNC(recipe)])
+    setup = ObjectiveOnly(point.samples, point.classes, point.training)
+    with TemporaryDirectory() as folder:
+        found = measure_seconds(setup.build(Path(folder)), {own: ()}, 3, Path(folder) / "run", warm_up=0)
+    (runs,) = found.of.values()
+    recorded = bytes_recorded(runs[0].run, own.signals)
+    added = float(np.median([run.charges.objective for run in runs]))
+    yield point.row("seconds", OWN_STATE, added, found.base, recorded)
+    twin, peak = (peaks_in_child(setup, variant, ()).run for variant in (TWIN, own))
+    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded)
+
+
+@dataclass(frozen=True)
+class ObjectiveOnly:
+    """A bench without a network: the objective sees random logits, batch by batch."""
+
+    samples: int
+    classes: int
+    training: TrainingSettings
+
+    def build(self, folder: Path) -> "ObjectiveOnly":
+        set_up_torch(self.training.threads)
+        return self
+
+    def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
+        generator, size = torch_generator(0, "synthetic"), self.training.batch_size
+        pool = torch.randn(16, size, self.classes, generator=generator)
+        labels = torch.randint(self.classes, (self.samples,), generator=generator)
+        split = LabelledFeatures(np.empty((0, 1)), labels)
+        data = TrainingData(split, split, split, self.classes)
+        objective, history = recipe.objective(data, self.training), History()
+        for part in (STEPS, END_OF_EPOCHS, EVALUATION):
+            history.seconds[part] = 0.0
+        started = time.perf_counter()
+        for epoch in range(1, self.training.epochs + 1):
+            order = torch.randperm(self.samples, generator=generator)
+            for number, indices in enumerate(torch.split(order, size)):
+                with history.clock(OBJECTIVE):
+                    seen = pool[number % len(pool), : len(indices)].detach().requires_grad_()
+                    objective.loss(epoch, indices, seen).backward()  # type: ignore[no-untyped-call]
+
+            def answers() -> Iterator[Tensor]:
+                with history.clock(history.on_behalf(PASS)):
+                    for number, indices in enumerate(torch.split(labels, size)):
+                        yield pool[number % len(pool), : len(indices)]
+
+            with history.clock(END_OF_EPOCHS):
+                objective.end_epoch(epoch, Predict(answers))
+        whole = time.perf_counter() - started
+        record = record_in(folder, data, signals, objective.signals(), self.training)
+        return Measured(dict(history.seconds), whole, record)

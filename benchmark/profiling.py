@@ -1,0 +1,220 @@
+"""`linc-bench profile`: measures what every detector of a study costs on its data set, and keeps it as rows."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from benchmark.executors import InProcessExecutor
+from benchmark.identity import Json
+from benchmark.overhead import (
+    PASS_OF_OBJECTIVE,
+    TWIN,
+    Interval,
+    Observation,
+    Peaks,
+    Seconds,
+    Variant,
+    measure_seconds,
+    median_interval,
+    peaks_in_child,
+    users,
+    variant_for,
+)
+from benchmark.pipeline import prepare
+from benchmark.plan import Sources, Unit, plan_study
+from benchmark.progress import Progress
+from benchmark.provenance import origin
+from benchmark.studies import LineUp, Study
+from benchmark.table_files import merge_rows
+from benchmark.training import END_OF_EPOCHS, Standard
+from benchmark.workbench import OnDataset
+from detectors import Detector
+from detectors.linc import LiNCRecipe
+
+RATE = 0.2
+SETTING = ["dataset", "backbone", "image_size", "path", "epochs", "batch_size"]  # what a new measurement replaces
+MEMORY_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    rounds: int = 9
+    samples: int = 128
+
+
+def profile(study: Study, sources: Sources, effort: Effort, progress: Progress) -> None:
+    """Writes a row per detector into overhead.csv, and LiNC's own terms into overhead_terms.csv."""
+    for dataset in study.datasets:
+        one = replace(study, datasets=(dataset,), rates=(RATE,), noise_seeds=(0,), training_seeds=(0,))
+        plan = plan_study(replace(one, recipes=(Standard(),)), sources, force=True)
+        unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
+        prepare(replace(plan, units=(unit,), to_train=(unit,)), InProcessExecutor(), progress)
+        rows, terms = _measure(unit, study.line_ups, effort, progress)
+        same = [str(rows[0][column]) for column in SETTING]
+        for table, new in (("overhead", rows), ("overhead_terms", terms)):
+            merge_rows(sources.results, table, new, partial(_has, same), SETTING)
+
+
+def _has(setting: list[str], rows: pd.DataFrame) -> pd.Series:
+    return (rows[SETTING] == setting).all(axis=1)
+
+
+def _measure(
+    unit: Unit, line_ups: Sequence[LineUp], effort: Effort, progress: Progress
+) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+    setup = OnDataset(unit, effort.samples)
+    to_score = _variants(line_ups)
+    with TemporaryDirectory() as folder:
+        bench = setup.build(Path(folder))
+        what = f"{unit.run.dataset}, {_path(unit)} path"
+        with progress.counting(f"{what}: seconds, runs") as report:
+            seconds = measure_seconds(bench, to_score, effort.rounds, Path(folder) / "run", report)
+        with progress.counting(f"{what}: memory, runs") as report:
+            peaks = _peaks(setup, to_score, report)
+    about = _about(unit, effort.rounds, bench.shape.samples, seconds)
+    scale = unit.info.sizes[0] / bench.shape.samples
+    rows = []
+    for line_up in line_ups:
+        for detector in line_up.detectors:
+            alone = variant_for([detector])
+            bytes_needed = {
+                "memory_bytes": peaks[alone].run - peaks[TWIN].run,
+                "scoring_memory_bytes": peaks[alone].scoring[detector],
+                "device_bytes": peaks[alone].device - peaks[TWIN].device,
+                "disk_bytes": round(scale * peaks[alone].recorded),
+            }
+            name = {"line_up": line_up.name, "detector": detector.label}
+            rows.append(about | name | _shares(seconds, line_up, detector) | bytes_needed | origin())
+    terms = [about | term | origin() for variant in to_score for term in _terms(seconds, variant)]
+    return rows, terms
+
+
+def _variants(line_ups: Sequence[LineUp]) -> dict[Variant, list[Detector]]:
+    """Every detector alone, with whoever reads the same; then whole line-ups, where nobody is scored."""
+    to_score: dict[Variant, list[Detector]] = {}
+    for detector in dict.fromkeys(one for line_up in line_ups for one in line_up.detectors):
+        to_score.setdefault(variant_for([detector]), []).append(detector)
+    for line_up in line_ups:
+        for detector in line_up.detectors:
+            to_score.setdefault(_together(line_up, detector), [])
+    return to_score
+
+
+def _together(line_up: LineUp, detector: Detector) -> Variant:
+    """The run that a detector reads when the whole line-up is measured."""
+    return variant_for([one for one in line_up.detectors if one.training == detector.training])
+
+
+def _peaks(
+    setup: OnDataset, to_score: Mapping[Variant, Sequence[Detector]], report: Callable[[int, int], None]
+) -> dict[Variant, Peaks]:
+    """Medians over some child processes of each; a machine's allocator is not quite the same every time."""
+    wanted = {TWIN: to_score.get(TWIN, [])} | {variant: some for variant, some in to_score.items() if some}
+    found: dict[Variant, list[Peaks]] = {variant: [] for variant in wanted}
+    for turn in range(MEMORY_ROUNDS):
+        for number, (variant, detectors) in enumerate(wanted.items(), turn * len(wanted) + 1):
+            found[variant].append(peaks_in_child(setup, variant, detectors))
+            report(number, MEMORY_ROUNDS * len(wanted))
+
+    def median(counts: Iterable[int]) -> int:
+        return int(np.median(list(counts)))
+
+    return {
+        variant: Peaks(
+            median(peak.run for peak in peaks),
+            median(peak.device for peak in peaks),
+            {detector: median(peak.scoring[detector] for peak in peaks) for detector in wanted[variant]},
+            peaks[0].recorded,
+        )
+        for variant, peaks in found.items()
+    }
+
+
+def _shares(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str, Json]:
+    """Of standard training: alone, and in the line-up, where those who read the same signal share its cost."""
+    alone, together = variant_for([detector]), _together(line_up, detector)
+    same_recipe = sum(one.training == detector.training for one in line_up.detectors)
+
+    def recording_alone(run: Observation) -> float:
+        return sum(run.charges.signals.values())
+
+    def recording_shared(run: Observation) -> float:
+        return sum(run.charges.signals.get(signal.key, 0.0) / users(line_up, signal) for signal in alone.signals)
+
+    def scoring(run: Observation) -> float:
+        return run.scoring[detector]
+
+    def total_shared(of_round: tuple[Observation, Observation]) -> float:
+        own, shared = of_round
+        in_training = shared.charges.objective / same_recipe + recording_shared(shared)
+        return scoring(own) / own.base + in_training / shared.base
+
+    rounds = list(zip(seconds.of[alone], seconds.of[together], strict=True))
+    return {
+        **_columns("training", seconds.share(alone, lambda run: run.charges.objective)),
+        **_columns("recording", seconds.share(alone, recording_alone)),
+        **_columns("scoring", seconds.share(alone, scoring)),
+        **_columns("alone", seconds.share(alone, lambda run: run.added + scoring(run))),
+        **_columns("recording_shared", seconds.share(together, recording_shared)),
+        **_columns("shared", median_interval([total_shared(of_round) for of_round in rounds])),
+        **_columns("outside_clocks", seconds.share(alone, lambda run: run.outside)),
+    }
+
+
+def _terms(seconds: Seconds, variant: Variant) -> list[dict[str, Json]]:
+    """The three operations by which the paper counts LiNC's cost, and the first of them per step while it is done."""
+    if not isinstance(variant.recipe, LiNCRecipe):
+        return []
+
+    def mixture(run: Observation) -> float:
+        return run.run.seconds[END_OF_EPOCHS]
+
+    def relabelling(run: Observation) -> float:
+        return run.run.seconds.get(PASS_OF_OBJECTIVE, 0.0)
+
+    def forming(run: Observation) -> float:
+        return run.charges.objective - mixture(run) - relabelling(run)
+
+    recipe, epochs = variant.recipe, seconds.of[variant][0].run.record.epochs
+    active = min(epochs, recipe.warm_up + recipe.soft_epochs) / epochs
+    found = {
+        "forming q and moving trust, per step while it is done": lambda run: forming(run) / active,
+        "forming q and moving trust, whole run": forming,
+        "mixture": mixture,
+        "relabelling pass": relabelling,
+    }
+    return [{"term": name} | _columns("share", seconds.share(variant, part)) for name, part in found.items()]
+
+
+def _columns(name: str, interval: Interval) -> dict[str, Json]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), (float(f"{one:.4g}") for one in interval), strict=True))
+
+
+def _about(unit: Unit, rounds: int, samples: int, seconds: Seconds) -> dict[str, Json]:
+    run, whole = unit.run, unit.info.sizes[0]
+    return {
+        "dataset": run.dataset,
+        "backbone": run.backbone.name,
+        "image_size": run.backbone.image_size,
+        "path": _path(unit),
+        "epochs": run.training.epochs,
+        "batch_size": run.training.batch_size,
+        "classes": unit.info.num_classes,
+        "training_samples": whole,
+        "measured_samples": samples,
+        "rounds": rounds,
+        "threads": run.training.threads,
+        "device": run.training.device,
+        "standard_seconds": float(f"{seconds.base * whole / samples:.4g}"),
+    }
+
+
+def _path(unit: Unit) -> str:
+    return "plain" if unit.run.training.plain else "fast"

@@ -1,0 +1,45 @@
+"""The small CSV files of a results folder: rows are added in the place of older ones, and no other byte changes."""
+
+from collections.abc import Callable, Sequence
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.identity import Json
+from benchmark.layout import ResultsFolder
+from benchmark.storage import locked, write_text
+
+
+def merge_rows(
+    results: ResultsFolder,
+    table: str,
+    rows: list[Json],
+    is_replaced: Callable[[pd.DataFrame], pd.Series],
+    order: Sequence[str] = ("study", "run"),
+) -> None:
+    """Adds rows to a table of the results folder, in the place of those that `is_replaced` picks."""
+    path = results.table_data(table)
+    if not rows and not path.exists():
+        return
+    new = _as_text(pd.DataFrame(rows).to_csv(index=False)) if rows else pd.DataFrame()
+    with locked(results.locks, "tables"):
+        old = read_as_text(path) if path.exists() else new[:0]
+        kept = old[~is_replaced(old)] if set(order) <= set(old) else old[:0]
+        merged = pd.concat([kept, new]).fillna("") if len(new) else kept
+        merged = merged.sort_values(list(order), kind="stable") if len(merged) else merged
+        columns = [*new.columns, *(column for column in merged.columns if column not in new.columns)]
+        write_text(path, merged[columns].to_csv(index=False, lineterminator="\n"))
+
+
+def read_as_text(path: Path) -> pd.DataFrame:
+    """Numbers as they are written, so that merging changes no byte of a row it keeps."""
+    return _as_text(path.read_text()) if path.exists() and path.stat().st_size else pd.DataFrame()
+
+
+def _as_text(csv: str) -> pd.DataFrame:
+    return pd.read_csv(StringIO(csv), dtype=str, keep_default_na=False)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path) if path.exists() and path.stat().st_size else pd.DataFrame()
