@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 FITTED = 2**14  # numbers at most
-BLOCK = 2**16  # numbers at a time when all are assigned
+BLOCK = 2**13  # numbers at a time when all are assigned
 
 
 @dataclass(frozen=True)
