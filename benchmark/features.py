@@ -168,7 +168,10 @@ def _mark(partial: Path, chunk: range) -> Path:
 
 
 def in_bytes(count: float) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
+    for unit, size, least in (("GB", 1e9, 1e9), ("MB", 1e6, 5e4), ("kB", 1e3, 50)):
+        if count >= least:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:.0f} bytes"
 
 
 def _images(dataset: Dataset, start: int, stop: int) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ from benchmark.overhead import TWIN, Variant, bytes_recorded, measure_seconds, p
 from benchmark.pipeline import set_up_torch
 from benchmark.progress import Progress
 from benchmark.provenance import origin
-from benchmark.recorders import Predict, Signal
+from benchmark.recorders import Predict, RunShape, Signal
 from benchmark.seeds import torch_generator
 from benchmark.table_files import merge_rows
 from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings
@@ -31,7 +31,7 @@ from detectors import DETECTORS, Detector
 from detectors.linc import LiNC, LiNCRecipe
 
 OWN_STATE = "LiNC's own state"
-IMAGENET = (1_281_167, 1000)  # samples and classes
+IMAGENET = "ImageNet"
 FEW = 16_000  # up to so many samples, what is measured is measured three times
 Row = dict[str, Json]
 
@@ -49,12 +49,12 @@ class Point:
     def training(self) -> TrainingSettings:
         return TrainingSettings(epochs=self.epochs)
 
-    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int) -> Row:
-        """`recorded` are the bytes that the detector leaves on disk."""
+    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int, held: int = 0) -> Row:
+        """`recorded` are the bytes that the detector leaves on disk, `held` those that lie in memory till the end."""
         at = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
         added, twin = (float(f"{value:.5g}") for value in (added, twin))
-        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin, "recorded_bytes": recorded}
-        return at | of | origin()
+        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin}
+        return at | of | {"recorded_bytes": recorded, "held_bytes": held} | origin()
 
 
 SECONDS = (
@@ -65,7 +65,7 @@ SECONDS = (
 BYTES = tuple(Point("samples", samples=samples) for samples in (8000, 32_000, 128_000))
 STATE = (
     *(Point("samples", samples=64_000 * 2**power, classes=10, epochs=3) for power in range(7)),
-    Point("ImageNet", *IMAGENET, epochs=3),
+    Point(IMAGENET, samples=1_281_167, classes=1000, epochs=3),
 )
 
 
@@ -118,7 +118,7 @@ def _bytes(point: Point) -> Iterator[Row]:
         peaks = peaks_in_child(setup, variant, readers)
         for detector in readers:
             added = max(peaks.run - twin, peaks.scoring[detector])
-            yield point.row("bytes", detector.label, added, twin, peaks.recorded)
+            yield point.row("bytes", detector.label, added, twin, peaks.recorded, peaks.held)
 
 
 def _state(point: Point) -> Iterator[Row]:
@@ -134,7 +134,19 @@ def _state(point: Point) -> Iterator[Row]:
     yield point.row("seconds", OWN_STATE, added, found.base, recorded)
     pairs = [[peaks_in_child(setup, variant, ()).run for variant in (TWIN, own)] for _ in range(3)]
     twin, peak = np.median(pairs, axis=0)
-    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded)
+    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded, recorded)
+    yield from _disk(point)
+
+
+def _disk(point: Point) -> Iterator[Row]:
+    """What every detector would leave on disk at ImageNet's size, after as many epochs as the paper's."""
+    if point.axis != IMAGENET:
+        return
+    long = replace(point, epochs=TrainingSettings().epochs)
+    shape = RunShape(long.epochs, long.samples, long.classes)
+    for detector in DETECTORS:
+        needed = sum(signal.bytes_needed(shape) for signal in variant_for([detector]).signals)
+        yield long.row("disk", detector.label, needed, 0, needed)
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def measure_seconds(
             if turn >= warm_up:
                 twins += [after]
                 for variant, run, scoring in runs:
-                    observations[variant].append(_observation(variant, run, (before, after), scoring))
+                    observations[variant].append(observe(variant, run, (before, after), scoring))
             before = after
     return Seconds(observations, twins)
 
@@ -170,7 +170,7 @@ def _steps(run: Measured) -> float:
     return run.seconds[STEPS] + run.seconds[OBJECTIVE]
 
 
-def _observation(
+def observe(
     variant: Variant, run: Measured, twins: tuple[Measured, Measured], scoring: Mapping[Detector, float]
 ) -> Observation:
     def of_twins(seconds: Callable[[Measured], float]) -> float:
@@ -201,7 +201,8 @@ class Peaks:
     run: int
     device: int
     scoring: Mapping[Detector, int]
-    recorded: int  # on disk
+    recorded: int  # bytes on disk
+    held: int  # of these in memory until the end: what a recipe leaves behind
 
 
 def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
@@ -222,7 +223,8 @@ def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Pea
             with peak_memory() as of_scoring:
                 detector.score(run.record)
             scoring[detector] = of_scoring.added
-    return Peaks(of_run.bytes, of_run.device_bytes, scoring, bytes_recorded(run, variant.signals))
+    recorded, held = (bytes_recorded(run, signals) for signals in (variant.signals, variant.recipe.leaves))
+    return Peaks(of_run.bytes, of_run.device_bytes, scoring, recorded, held)
 
 
 def bytes_recorded(run: Measured, signals: Sequence[Signal]) -> int:

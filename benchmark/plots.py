@@ -1,22 +1,15 @@
 """Figures from the committed files, one function each; vector and PNG, readable in greyscale."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
@@ -24,43 +17,30 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
 
+from benchmark.canvas import (
+    COLOURS,
+    LABEL_WIDTH,
+    LINC_STYLE,
+    LINES,
+    TITLE_WIDTH,
+    legend_below,
+    line_style,
+    only_outer_labels,
+    panels,
+    room,
+    save,
+)
 from benchmark.diagram import CAPTION as OVERVIEW_CAPTION
 from benchmark.diagram import overview
 from benchmark.layout import slug
-from benchmark.storage import write_bytes
 from benchmark.tables import settings
 
-COLOURS = sns.color_palette("colorblind")
-LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
-MARKERS = "osD^vPX<>"  # 45 pairs with the lines before one comes again
-DPI = 150
-LABEL_WIDTH, TITLE_WIDTH = 48, 42  # characters of a detector's label per line, beside a panel and above it
 RECIPES = {"linc": "LiNC", "standard": "standard training"}
 RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
 PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
 FAMILY = ["dataset", "noise", "backbone", "image_size", "epochs", "batch_size"]  # what a figure's settings share
-
-sns.set_theme(context="paper", style="ticks")
-plt.rcParams.update(
-    {
-        "svg.hashsalt": "linc-bench",
-        "svg.fonttype": "none",
-        "savefig.dpi": DPI,
-        "savefig.bbox": "tight",
-        "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that bytes do not depend on a machine's fonts
-        "axes.labelsize": 7.5,
-        "axes.titlesize": 8,
-        "axes.titlelocation": "left",
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "legend.fontsize": 7,
-        "legend.frameon": False,
-        "hatch.linewidth": 0.5,
-    }
-)
 
 
 def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
@@ -71,9 +51,9 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
         return None
     order = list(metrics.groupby("detector")["auroc"].mean().sort_values().index)
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
-    margin, lines = _room(labels)
+    margin, lines = room(labels)
     height = 0.6 + (0.12 + 0.12 * lines) * len(order)
-    figure, axes = _panels(len(groups), (3.0, height), margin=margin, sharex=True, sharey=True)
+    figure, axes = panels(len(groups), (3.0, height), margin=margin, sharex=True, sharey=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         for position, detector in enumerate(order):
             _detector_row(axis, position, group[group["detector"] == detector])
@@ -81,7 +61,7 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
         axis.set(title=title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4))
         axis.set_yticks(range(len(order)), labels)
         axis.grid(axis="x", linewidth=0.4)
-    _only_outer_labels(axes)
+    only_outer_labels(axes)
     handles = [
         Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label="one run, 95% interval"),
         Line2D([], [], color=COLOURS[0], marker="D", markersize=3.5, mfc="white", label="scores averaged over runs"),
@@ -112,8 +92,8 @@ def roc_curves(roc: pd.DataFrame) -> Figure | None:
     if not groups:
         return None
     detectors = _detectors(roc)
-    styles = {name: LINC_STYLE if is_linc else _style(i) for i, (name, is_linc) in enumerate(detectors.items())}
-    figure, axes = _panels(len(groups), (3.0, 2.7), entries=len(styles), sharex=True, sharey=True)
+    styles = {name: LINC_STYLE if is_linc else line_style(i) for i, (name, is_linc) in enumerate(detectors.items())}
+    figure, axes = panels(len(groups), (3.0, 2.7), entries=len(styles), sharex=True, sharey=True)
     chance = np.linspace(0, 1, 101)
     for (title, group), axis in zip(groups, axes, strict=True):
         group = _first_seed(group)
@@ -127,9 +107,9 @@ def roc_curves(roc: pd.DataFrame) -> Figure | None:
         axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
         axis.set(title=title, xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
         axis.grid(linewidth=0.4)
-    _only_outer_labels(axes)
+    only_outer_labels(axes)
     handles = [Line2D([], [], label=fill(name, TITLE_WIDTH), **style) for name, style in styles.items()]
-    _legend_below(figure, handles, axes)
+    legend_below(figure, handles, axes)
     sns.despine(figure)
     return figure
 
@@ -158,24 +138,26 @@ def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = Fals
     detectors, lines = _detectors(rows), list(dict.fromkeys(rows["line"]))
     linc = [detector for detector, is_linc in detectors.items() if is_linc]
     means = rows.groupby(["detector", "line", x])["auroc"].mean()
-    figure, axes = _panels(len(detectors), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
+    figure, axes = panels(len(detectors), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
     for detector, axis in zip(detectors, axes, strict=True):
         for index, line in enumerate(lines):
             for name in linc:
                 _mean_line(axis, means, name, line, color="0.7", linestyle=LINES[index % len(LINES)], linewidth=2.2)
-            _mean_line(axis, means, detector, line, **_style(index) | ({"marker": ""} if dots else {}))
+            _mean_line(axis, means, detector, line, **line_style(index) | ({"marker": ""} if dots else {}))
             if dots:
                 part = rows[(rows["detector"] == detector) & (rows["line"] == line)]
-                axis.plot(part[x], part["auroc"], **_style(index) | {"linestyle": "", "markersize": 2.5, "alpha": 0.8})
+                axis.plot(
+                    part[x], part["auroc"], **line_style(index) | {"linestyle": "", "markersize": 2.5, "alpha": 0.8}
+                )
         axis.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set(title=fill(detector, TITLE_WIDTH), xlabel=x_label, ylabel="AUROC")
         axis.grid(linewidth=0.4)
-    _only_outer_labels(axes)
-    handles = [Line2D([], [], label=line, **_style(index)) for index, line in enumerate(lines)]
+    only_outer_labels(axes)
+    handles = [Line2D([], [], label=line, **line_style(index)) for index, line in enumerate(lines)]
     handles.append(Line2D([], [], color="0.7", linewidth=2.2, label="LiNC" + " (same line style)" * (len(lines) > 1)))
     handles.append(Line2D([], [], color="grey", linewidth=0.8, linestyle=":", label="chance"))
-    _legend_below(figure, handles, axes)
+    legend_below(figure, handles, axes)
     sns.despine(figure)
     return figure
 
@@ -191,7 +173,7 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
     groups = _titled(histograms)
     if not groups:
         return None
-    figure, axes = _panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
+    figure, axes = panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         group = _first_seed(group)
         for subset, (colour, hatch) in SUBSETS.items():
@@ -203,9 +185,9 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
         if not mixtures.empty:
             _mark_means(axis, mixtures[mixtures["run"].isin(group["run"])])
         axis.set(title=title, xlabel="trust α after the warm-up", ylabel="training samples")
-    _only_outer_labels(axes, share_y=False)
+    only_outer_labels(axes, share_y=False)
     means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
-    _legend_below(figure, [*axes[0].get_legend_handles_labels()[0], means], axes)
+    legend_below(figure, [*axes[0].get_legend_handles_labels()[0], means], axes)
     sns.despine(figure)
     return figure
 
@@ -226,7 +208,7 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
     groups = _titled(curves)
     if not groups:
         return None
-    figure, axes = _panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
+    figure, axes = panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         for recipe, part in group.groupby("recipe"):
             line, colour = RECIPE_STYLE.get(str(recipe), ("-.", COLOURS[4]))
@@ -246,8 +228,8 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
         axis.grid(axis="y", linewidth=0.4)
         if not corrections.empty:
             _mark_phases(axis, corrections[corrections["setting"] == group["setting"].iloc[0]], group["epoch"].max())
-    _only_outer_labels(axes, share_y=False)
-    _legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
+    only_outer_labels(axes, share_y=False)
+    legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
     sns.despine(figure)
     return figure
 
@@ -281,7 +263,7 @@ def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
     }
     limit = max(1.0, *(np.nanmax(np.abs(table.to_numpy())) for table in gains.values()))
     size = (0.5 + 0.6 * rows["rate"].nunique(), 1.0 + 0.3 * rows["row"].nunique())
-    figure, axes = _panels(2, (max(2.2, size[0]), size[1]), margin=1.2, columns=2, sharey=True)
+    figure, axes = panels(2, (max(2.2, size[0]), size[1]), margin=1.2, columns=2, sharey=True)
     for axis, (title, table) in zip(axes, gains.items(), strict=True):
         image = _matrix(axis, table, "{:+.1f}", limit)
         axis.set_xticks(range(table.shape[1]), [_percent(float(rate)) for rate in table.columns])
@@ -296,7 +278,7 @@ def data_map(maps: pd.DataFrame) -> Figure | None:
     groups = _titled(maps)
     if not groups:
         return None
-    figure, axes = _panels(2 * len(groups), (3.0, 2.2), columns=2, sharex=True, sharey=True)
+    figure, axes = panels(2 * len(groups), (3.0, 2.2), columns=2, sharex=True, sharey=True)
     norm = LogNorm(1, max(2, maps["count"].max()))
     for index, (title, group) in enumerate(groups):
         for axis, subset in zip(axes[2 * index :], SUBSETS, strict=False):
@@ -306,7 +288,7 @@ def data_map(maps: pd.DataFrame) -> Figure | None:
             axis.add_collection(cells)
             axis.set(title=f"{title}\ntruly {subset} ({part['count'].sum():,})")
             axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
-    _only_outer_labels(axes)
+    only_outer_labels(axes)
     axes[0].set(xlim=(0, maps["variability_to"].max()), ylim=(0, 1))
     figure.colorbar(cells, ax=axes, label="training samples per cell", fraction=0.04)
     sns.despine(figure)
@@ -328,16 +310,16 @@ def agreement(pairs: pd.DataFrame) -> Figure | None:
         return None
     names = list(_detectors(pairs))
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
-    margin, lines = _room(labels)
+    margin, lines = room(labels)
     side = 0.6 + max(0.3, 0.12 * lines) * len(names)
-    figure, axes = _panels(len(groups), (side, side + 0.3), margin=margin, columns=2, sharey=True)
+    figure, axes = panels(len(groups), (side, side + 0.3), margin=margin, columns=2, sharey=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         table = _first_seed(group).pivot(index="detector", columns="other", values="rank_correlation")
         image = _matrix(axis, table.reindex(index=names, columns=names), "{:.2f}", 1.0)
         axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
         axis.set_yticks(range(len(names)), labels)
         axis.set(title=title, xlabel="the same detectors, by number")
-    _only_outer_labels(axes)
+    only_outer_labels(axes)
     figure.colorbar(
         image, ax=axes, label="rank correlation of scores", location="bottom", fraction=0.03, shrink=0.6, aspect=40
     )
@@ -354,15 +336,6 @@ def _matrix(axis: Axes, table: pd.DataFrame, number: str, limit: float) -> AxesI
         axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)
     axis.tick_params(length=0)
     return image
-
-
-LINC_STYLE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2.4}
-
-
-def _style(index: int) -> dict[str, Any]:
-    """Colour, line and marker of the index-th line; line and marker alone tell them apart."""
-    colour, line, marker = (cycle[index % len(cycle)] for cycle in (COLOURS, LINES, MARKERS))
-    return {"color": colour, "linestyle": line, "marker": marker, "markersize": 3.5, "linewidth": 1.1}
 
 
 def _measured(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -400,44 +373,6 @@ def _titled(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     ]
 
 
-def _panels(
-    count: int, size: tuple[float, float], margin: float = 0.0, columns: int = 3, entries: int = 0, **shared: Any
-) -> tuple[Figure, list[Axes]]:
-    """A grid of panels of this size in inches, with a margin for long labels and room for a legend's entries below."""
-    columns, alone = min(columns, count), 1.4 if count == 1 and not margin else 1.0
-    rows = -(-count // columns)
-    inches = (margin + alone * size[0] * columns, alone * size[1] * rows + 0.4 + 0.17 * -(-entries // max(2, columns)))
-    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, layout="constrained", **shared)
-    for unused in axes.flat[count:]:
-        unused.remove()
-    return figure, list(axes.flat[:count])
-
-
-def _room(labels: list[str]) -> tuple[float, int]:
-    """Inches that labels beside a panel need, and how many lines the longest has."""
-    lines = [label.split("\n") for label in labels]
-    return 0.3 + 0.06 * max(len(line) for label in lines for line in label), max(len(label) for label in lines)
-
-
-def _only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
-    """Labels of the x axis where no panel stands below, of a shared y axis in the first column."""
-    columns = _columns(axes)
-    for index, axis in enumerate(axes):
-        is_lowest, is_first = index + columns >= len(axes), index % columns == 0 or not share_y
-        axis.tick_params(labelbottom=is_lowest, labelleft=is_first)
-        axis.set_xlabel(axis.get_xlabel() if is_lowest else "")
-        axis.set_ylabel(axis.get_ylabel() if is_first else "")
-
-
-def _legend_below(figure: Figure, handles: Sequence[Artist], axes: list[Axes]) -> None:
-    figure.legend(handles=handles, loc="outside lower center", ncols=max(2, _columns(axes)), handlelength=4)
-
-
-def _columns(axes: list[Axes]) -> int:
-    grid = axes[0].get_gridspec()
-    return 1 if grid is None else grid.ncols
-
-
 def _percent(rate: float) -> str:
     return f"{100 * rate:g}%"
 
@@ -465,20 +400,6 @@ def about(rows: pd.DataFrame) -> str:
     for column, words in (("epochs", "{} epochs"), ("batch_size", "batch {}")):
         parts.append(words.format(" or ".join(map(str, sorted(rows[column].unique())))))
     return ", ".join(parts) + "."
-
-
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """SVG and PNG, with the same bytes every time; a palette makes the PNG a third as large."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once, not for every format
-    vector, pixels, smaller = BytesIO(), BytesIO(), BytesIO()
-    figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(pixels, format="png")
-    plt.close(figure)
-    indexed = Image.open(pixels).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    indexed.save(smaller, format="png", optimize=True, dpi=(DPI, DPI))
-    write_bytes(folder / f"{name}.svg", vector.getvalue())
-    write_bytes(folder / f"{name}.png", smaller.getvalue())
 
 
 @dataclass(frozen=True)

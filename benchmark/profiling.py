@@ -91,7 +91,7 @@ def _measure(
                 "disk_bytes": round(scale * peaks[alone].recorded),
             }
             name = {"line_up": line_up.name, "detector": detector.label}
-            rows.append(about | name | _shares(seconds, line_up, detector) | bytes_needed | origin())
+            rows.append(about | name | shares_of(seconds, line_up, detector) | bytes_needed | origin())
     terms = [about | term | origin() for variant in to_score for term in _terms(seconds, variant)]
     return rows, terms
 
@@ -132,12 +132,13 @@ def _peaks(
             median(peak.device for peak in peaks),
             {detector: median(peak.scoring[detector] for peak in peaks) for detector in wanted[variant]},
             peaks[0].recorded,
+            peaks[0].held,
         )
         for variant, peaks in found.items()
     }
 
 
-def _shares(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str, Json]:
+def shares_of(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str, Json]:
     """Of standard training: alone, and in the line-up, where those who read the same signal share its cost."""
     alone, together = variant_for([detector]), _together(line_up, detector)
     same_recipe = sum(one.training == detector.training for one in line_up.detectors)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +13,15 @@ from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
+from benchmark.overhead_plots import draw_overhead
+from benchmark.overhead_tables import overhead_groups
 from benchmark.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.plots import draw_all
 from benchmark.storage import write_json, write_text
 from benchmark.studies import STUDIES
 from benchmark.table_files import read_table
 from benchmark.tables import (
+    Group,
     accuracy_table,
     as_latex,
     as_markdown,
@@ -37,25 +40,19 @@ from benchmark.tables import (
 README = Path("README.md")
 CAPTIONS = "captions.json"
 IN_README = ("auc", "accuracy")  # also printed; the rest is for files and the page
-WIDE = ["its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"]
+OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
+WIDE = [
+    *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
+    *("while scoring", "outside"),
+]
 CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
-
-
-@dataclass(frozen=True)
-class Group:
-    """Tables of one kind: a file each for Markdown and LaTeX, a section of the page."""
-
-    title: str
-    tables: list[tuple[str, pd.DataFrame]]
-    notes: list[str] = field(default_factory=list)
 
 
 def make_report(
     results: ResultsFolder, study: str | None, console: Console, runs: Collection[str] | None = None
 ) -> None:
     """For one study, or for each that has rows; of a study's runs all, or only those that are named."""
-    there = read_table(results.table_data("accuracy"))
-    studies = sorted(there["study"].unique()) if not there.empty else []
+    studies = _studies(results)
     if study is not None and study not in studies and study not in {known.name for known in STUDIES}:
         raise unknown_name("study", study, [*studies, *(known.name for known in STUDIES)])
     if not studies or (study is not None and study not in studies):
@@ -69,6 +66,7 @@ def make_report(
     speed = read_table(results.table_data("speed"))
     if results.root == DEFAULT_RESULTS and not speed.empty:
         _fill_readme("speed", as_markdown("Measured by `make bench` on two cores", speed_table(speed)))
+    _report_overhead(results, console, is_shown=False)
     _write_page(results, studies)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
@@ -81,23 +79,67 @@ def _report_study(results: ResultsFolder, study: str, console: Console, runs: Co
             for title, table in group.tables:
                 console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
             console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
+    _write_files(results, study, groups, draw_all(lambda name: tables[name], results.figures(study)), console)
+    if results.root == DEFAULT_RESULTS:
+        _fill_readme(study, _readme_block([groups[name] for name in IN_README if name in groups]))
+
+
+def _write_files(
+    results: ResultsFolder, name: str, groups: dict[str, Group], captions: dict[str, str], console: Console
+) -> None:
+    """Tables as Markdown and LaTeX, and captions of the figures that were drawn; older figures go."""
+    for kind, group in groups.items():
         stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
         text = "\n".join(as_markdown(title, table) for title, table in stable)
-        write_text(results.tables(study) / f"{name}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
-        latex = "\n".join(as_latex(title, table, f"{study}-{name}-{at}") for at, (title, table) in enumerate(stable))
-        write_text(results.tables(study) / f"{name}.tex", latex)
-    figures = draw_all(lambda name: tables[name], results.figures(study))
-    for old in results.figures(study).glob("*.*"):
-        if old.stem not in (*figures, Path(CAPTIONS).stem):
+        write_text(results.tables(name) / f"{kind}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
+        latex = "\n".join(as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable))
+        write_text(results.tables(name) / f"{kind}.tex", latex)
+    for old in results.figures(name).glob("*.*"):
+        if old.stem not in (*captions, Path(CAPTIONS).stem):
             old.unlink()
-    write_json(results.figures(study) / CAPTIONS, figures)
+    write_json(results.figures(name) / CAPTIONS, captions)
     console.print(
-        f"Tables: {results.tables(study)}. Figures: {results.figures(study)} ({', '.join(figures)}).",
+        f"Tables: {results.tables(name)}. Figures: {results.figures(name)} ({', '.join(captions)}).",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def report_overhead(results: ResultsFolder, console: Console) -> None:
+    """What `linc-bench profile` measured; nothing if it did not."""
+    _report_overhead(results, console, is_shown=True)
+    _write_page(results, _studies(results))
+    console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
+
+
+def _report_overhead(results: ResultsFolder, console: Console, is_shown: bool) -> None:
+    groups = _overhead_groups(results)
+    if not groups:
+        return
+    if is_shown:
+        for group in groups.values():
+            for title, table in group.tables:
+                console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
+            console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
+    captions = draw_overhead(lambda name: read_table(results.table_data(name)), results.figures(OVERHEAD))
+    _write_files(results, OVERHEAD, groups, captions, console)
     if results.root == DEFAULT_RESULTS:
-        _fill_readme(study, _readme_block([groups[name] for name in IN_README if name in groups]))
+        _fill_readme(OVERHEAD, _readme_block([_first_line_up(groups["cost"])] if "cost" in groups else []))
+
+
+def _overhead_groups(results: ResultsFolder) -> dict[str, Group]:
+    return overhead_groups(lambda name: read_table(results.table_data(name)))
+
+
+def _first_line_up(group: Group) -> Group:
+    """The README shows one line-up."""
+    first = group.tables[0][0].split(":")[0]
+    return replace(group, tables=[(title, table) for title, table in group.tables if title.startswith(first)])
+
+
+def _studies(results: ResultsFolder) -> list[str]:
+    there = read_table(results.table_data("accuracy"))
+    return sorted(there["study"].unique()) if not there.empty else []
 
 
 def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = None) -> dict[str, pd.DataFrame]:
@@ -197,6 +239,13 @@ def _write_page(results: ResultsFolder, studies: list[str]) -> None:
         sections.append(Section(f"{study}-figures", f"{study}: figures", figures=_page_figures(results, study)))
         with_what = (PageTable("Runs", runs, filterable=("dataset", "recipe")),)
         sections.append(Section(f"{study}-runs", f"{study}: what was run, and with what", tables=with_what))
+    overhead = _overhead_groups(results)
+    sections += [
+        Section(f"{OVERHEAD}-{name}", group.title, "\n\n".join(group.notes), _page_tables(group))
+        for name, group in overhead.items()
+    ]
+    if overhead:
+        sections.append(Section(f"{OVERHEAD}-figures", "Costs: figures", figures=_page_figures(results, OVERHEAD)))
     write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
 
 
@@ -248,7 +297,3 @@ def _fill_readme(study: str, text: str) -> None:
         filled = f"{before}{begin}\n{text}{end}{after}"
         if filled != readme:
             write_text(README, filled)
-
-
-def report_overhead(results: ResultsFolder, console: Console) -> None:
-    pass

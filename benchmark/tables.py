@@ -1,11 +1,32 @@
 """Tables from the committed files: for the terminal, as Markdown, and for the README."""
 
+from dataclasses import dataclass, field
+
 import pandas as pd
 from rich.table import Table
 from scipy.stats import t
 
-WORDS = ("detector", "recipe", "claim", "what differs", "line-up", "true class", "per image", "data set")  # not numbers
+WORDS = (
+    "what LiNC adds",
+    "detector",
+    "recipe",
+    "claim",
+    "what differs",
+    "line-up",
+    "true class",
+    "per image",
+    "data set",
+)  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tables of one kind: a file each for Markdown and LaTeX, a section of the page."""
+
+    title: str
+    tables: list[tuple[str, pd.DataFrame]]
+    notes: list[str] = field(default_factory=list)
 
 
 def setting_name(row: pd.Series) -> str:

@@ -1,0 +1,172 @@
+"""Tables of what detectors cost, from overhead.csv, overhead_terms.csv and overhead_growth.csv."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from benchmark.features import in_bytes
+from benchmark.tables import Group
+
+FILES = ("overhead", "overhead_terms", "overhead_growth")
+
+SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size"]
+COST_NOTES = (
+    "In per cent of standard training, that is of the steps of the same run without any detector: medians over rounds "
+    "in which runs with and without detectors alternate, with the 95 % interval of the median. Alone is as if nobody "
+    "else were measured; in the line-up, those who read the same signal share its cost.",
+    "Training is what a method's own objective adds; recording is what its signals take (writing logits, passes over "
+    "the training set, gradients, training in folds); memory is the peak of a process of its own above that of its "
+    "twin without the detector, not counting pages of mapped files; disk is for the whole training set. Outside is "
+    "time that no clock of the loop saw: a check.",
+)
+TERMS_NOTE = (
+    "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in the "
+    "soft phase as well), a mixture over trust, and a pass that relabels. In per cent of standard training."
+)
+GROWTH_NOTE = (
+    "Exponents of the added seconds: fitted to logarithms, over samples from 16,000 on (from 64,000 for LiNC's own "
+    "state), over classes and epochs all along. Bytes per sample: the slope of peak memory beyond what is kept for the "
+    "record, and what the record takes. LiNC's own state is its objective without any network."
+)
+LARGEST = 16_000  # exponents over samples are fitted from here on: below, what does not grow hides what does
+
+
+def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
+    """Every table there is data for; `read` gives a committed file's rows by name."""
+    costs, terms, growth = (read(name) for name in FILES)
+    found = {}
+    if len(costs):
+        found["cost"] = Group("What each detector costs", cost_tables(costs), list(COST_NOTES))
+    if len(terms):
+        found["terms"] = Group("What LiNC adds", [("LiNC's cost, term by term", terms_table(terms))], [TERMS_NOTE])
+    if len(growth):
+        found["growth"] = Group(
+            "How costs grow", [("Growth of what each detector adds", growth_table(growth))], [GROWTH_NOTE]
+        )
+        found["imagenet"] = Group(
+            "At the size of ImageNet",
+            [("Records of a data set as large as ImageNet", imagenet_table(growth))],
+            [imagenet_note(growth)],
+        )
+    return found
+
+
+def setting_title(row: pd.Series) -> str:
+    return (
+        f"{row['dataset']}, {row['path']} path, {row['backbone']} at {row['image_size']} px, {row['epochs']} epochs, "
+        f"batch {row['batch_size']}"
+    )
+
+
+def cost_tables(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """One per setting and line-up."""
+    tables = []
+    for _, group in rows.groupby(SETTING, sort=True):
+        for line_up in dict.fromkeys(group["line_up"]):
+            part = group[group["line_up"] == line_up]
+            title = f"Cost, {line_up} line-up: {setting_title(part.iloc[0])}"
+            tables.append((title, _cost_table(part.sort_values("alone", kind="stable"))))
+    return tables
+
+
+def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per detector, the cheapest first."""
+    return pd.DataFrame(
+        {
+            "detector": rows["detector"],
+            "alone": _with_interval(rows, "alone"),
+            "training": rows["training"].map(percent),
+            "recording": rows["recording"].map(percent),
+            "scoring": rows["scoring"].map(percent),
+            "in the line-up": rows["shared"].map(percent),
+            "memory": rows["memory_bytes"].map(_bytes),
+            "while scoring": rows["scoring_memory_bytes"].map(_bytes),
+            "disk": rows["disk_bytes"].map(_bytes),
+            "outside": _with_interval(rows, "outside_clocks"),
+        }
+    )
+
+
+def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row per operation that LiNC adds, a column per setting."""
+    titles = [f"{row['dataset']}, {row['path']} path, {row['epochs']} epochs" for _, row in rows.iterrows()]
+    cells = rows.assign(title=titles, cell=_with_interval(rows, "share"))
+    table = cells.pivot_table(index="term", columns="title", values="cell", aggfunc="last", sort=False)
+    return table.fillna("–").reset_index().rename(columns={"term": "what LiNC adds"}).rename_axis(columns=None)
+
+
+def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per detector: exponents of what it adds in seconds, and bytes per sample."""
+    table = []
+    for detector, own in rows[rows["axis"] != "ImageNet"].groupby("detector", sort=False):
+        seconds, size = own[own["quantity"] == "seconds"], own[own["quantity"] == "bytes"]
+        table.append(
+            {
+                "detector": detector,
+                "by samples": exponent(seconds[seconds["samples"] >= LARGEST], "samples"),
+                "by classes": exponent(seconds, "classes"),
+                "by epochs": exponent(seconds, "epochs"),
+                "memory by samples": exponent(size, "samples"),
+                "bytes per sample": _slope(size, size["added"] - size["held_bytes"]),
+                "recorded per sample": _slope(size, size["recorded_bytes"]),
+            }
+        )
+    order = pd.DataFrame(table)
+    return order.sort_values("detector", key=lambda names: names.str.lower(), kind="stable")
+
+
+def imagenet_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """What every record of a data set of ImageNet's size would take, the smallest first."""
+    disk = rows[rows["quantity"] == "disk"].sort_values("added", kind="stable")
+    return pd.DataFrame({"detector": disk["detector"], "record on disk": disk["added"].map(_bytes)})
+
+
+def imagenet_note(rows: pd.DataFrame) -> str:
+    found = rows[rows["axis"] == "ImageNet"].set_index("quantity")
+    if not {"seconds", "bytes", "disk"} <= set(found.index):
+        return ""
+    own, memory, disk = (found.loc[[quantity]].iloc[0] for quantity in ("seconds", "bytes", "disk"))
+    return (
+        f"Computed for {own['samples']:,.0f} samples, {own['classes']:,.0f} classes and {disk['epochs']:.0f} epochs. "
+        f"LiNC's own state was measured at that size, without a network: {own['added']:.0f} s beyond what cross-entropy"
+        f" takes for {own['epochs']:.0f} epochs, with a mixture and relabelling, and {_bytes(memory['added'])} of "
+        "memory."
+    )
+
+
+def exponent(rows: pd.DataFrame, axis: str) -> str:
+    """Of a power law through what is added; a dash where fewer than three sizes added anything."""
+    rows = rows[(rows["axis"] == axis) & (rows["added"] > 0)]
+    if len(rows) < 3:
+        return "–"
+    return f"{np.polyfit(np.log(rows[axis]), np.log(rows['added']), 1)[0]:.2f}"
+
+
+def _slope(rows: pd.DataFrame, values: pd.Series) -> str:
+    if len(rows) < 2:
+        return "–"
+    return f"{np.polyfit(rows['samples'], values, 1)[0]:.1f}"
+
+
+def _with_interval(rows: pd.DataFrame, column: str) -> pd.Series:
+    cells = [
+        f"{percent(row[column])} [{_number(row[f'{column}_low'])}, {_number(row[f'{column}_high'])}]"
+        for _, row in rows.iterrows()
+    ]
+    return pd.Series(cells, index=rows.index, dtype=str)
+
+
+def percent(share: float) -> str:
+    return f"{_number(share)} %"
+
+
+def _number(share: float) -> str:
+    """Two digits that count, at least a hundredth of a per cent."""
+    value = 100 * share
+    decimals = 2 if abs(value) < 1 else 1 if abs(value) < 10 else 0
+    return f"{value:.{decimals}f}".replace("-0.00", "0.00")
+
+
+def _bytes(count: float) -> str:
+    return f"−{in_bytes(-count)}" if count < 0 else in_bytes(count)

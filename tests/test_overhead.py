@@ -1,0 +1,294 @@
+"""What detectors cost: charged to whoever needs it, shared where it is shared, and kept as rows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark import profiling
+from benchmark.cli import main
+from benchmark.memory import peak_memory
+from benchmark.overhead import (
+    TWIN,
+    Seconds,
+    Variant,
+    charges,
+    measure_seconds,
+    median_interval,
+    observe,
+    users,
+    variant_for,
+)
+from benchmark.overhead_plots import CAPTIONS, draw_overhead
+from benchmark.overhead_tables import exponent, growth_table, imagenet_note, overhead_groups
+from benchmark.profiling import shares_of
+from benchmark.record import RunRecord
+from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Predict, Recorder, RunContext, Signal
+from benchmark.studies import LineUp
+from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, Standard, TrainingSettings
+from benchmark.workbench import Measured, Synthetic
+from detectors import DETECTORS, LINE_UPS, detector_named
+from detectors.confident_learning import CrossValidation
+from detectors.linc import LiNCRecipe
+
+NOTHING = RunRecord(np.zeros(0, dtype=np.int64), 2, 1, {})
+LOOP = {STEPS: 10.0, OBJECTIVE: 1.0, END_OF_EPOCHS: 0.0, EVALUATION: 3.0}
+
+
+def measured(**seconds: float) -> Measured:
+    everything = LOOP | seconds
+    return Measured(everything, sum(everything.values()), NOTHING)
+
+
+def test_a_pass_over_the_training_set_is_paid_by_the_signal_that_asked_for_it() -> None:
+    run = measured(train_logits=0.5, eval_logits=0.25, **{f"{PASS} for eval_logits": 4.0})
+    found = charges(Variant(Standard(), (TRAIN_LOGITS, EVAL_LOGITS)), run, twin_objective=1.0)
+    assert found.objective == 0.0
+    assert found.signals == {"train_logits": 0.5, "eval_logits": 4.25}
+
+
+def test_signals_of_one_recorder_share_its_cost() -> None:
+    found = charges(Variant(Standard(), ()), measured(**{"a and b": 3.0, "c": 1.0}), twin_objective=1.0)
+    assert found.signals == {"a": 1.5, "b": 1.5, "c": 1.0}
+
+
+def test_an_objective_pays_for_what_it_adds_to_cross_entropy_and_for_its_own_pass() -> None:
+    run = measured(**{OBJECTIVE: 1.5, END_OF_EPOCHS: 0.2, f"{PASS} for {END_OF_EPOCHS}": 0.3})
+    found = charges(variant_for([detector_named("LiNC")]), run, twin_objective=1.0)
+    assert found.objective == pytest.approx(1.0)
+    assert not found.signals
+
+
+def test_training_in_folds_is_all_added() -> None:
+    found = charges(variant_for([detector_named("confident learning")]), measured(), twin_objective=1.0)
+    assert found.objective == 0.0
+    assert sum(found.signals.values()) == 11.0, "all but validation and test"
+
+
+def test_the_interval_of_a_median_is_that_of_order_statistics() -> None:
+    assert median_interval([5, 1, 9, 2, 8, 3, 7, 4, 6]) == (5, 2, 8)
+    assert median_interval([3, 1, 2]) == (2, 1, 3), "too few for 95 %: all there is"
+
+
+@dataclass(frozen=True)
+class Slow(Signal):
+    """Takes a known time at each of a recorder's moments."""
+
+    kind: ClassVar[str] = "slow"
+
+    def recorder(self, context: RunContext) -> Recorder:
+        return Sleeper(self, context)
+
+
+class Sleeper(Recorder):
+    seconds = 0.03
+
+    def __init__(self, signal: Signal, context: RunContext) -> None:
+        self.name, self.context = signal.key, context
+
+    def at_start(self) -> None:
+        np.save(self.context.folder / f"{self.name}.npy", np.zeros(self.context.shape.samples))
+        time.sleep(self.seconds)
+
+    def after_batch(self, epoch, indices, logits) -> None:
+        time.sleep(self.seconds)
+
+    def after_epoch(self, epoch: int, predict: Predict) -> None:
+        predict()
+        time.sleep(self.seconds)
+
+    def at_end(self) -> None:
+        time.sleep(self.seconds)
+
+
+SMALL = Synthetic(256, 4, TrainingSettings(epochs=2))
+
+
+def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Path) -> None:
+    bench = SMALL.build(tmp_path)
+    variant = Variant(Standard(), (Slow(), TRAIN_LOGITS))
+    seconds = measure_seconds(bench, {variant: ()}, rounds=2, folder=tmp_path / "run")
+    slept = Sleeper.seconds * (1 + 2 * 2 + 2 + 1)  # start, two batches in two epochs, two epochs, end
+    for run in seconds.of[variant]:
+        assert run.charges.signals["slow"] >= slept
+        assert run.charges.signals["train_logits"] < slept
+        assert abs(run.charges.objective) < slept
+        assert abs(run.outside) < slept
+
+
+def test_a_run_does_not_change_the_next(tmp_path: Path) -> None:
+    bench, records = SMALL.build(tmp_path), []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        records.append(bench.run(Standard(), (TRAIN_LOGITS,), tmp_path / name).record)
+    assert (records[0][TRAIN_LOGITS] == records[1][TRAIN_LOGITS]).all()
+
+
+def test_twins_stand_before_and_after_every_run(tmp_path: Path) -> None:
+    order: list[Variant] = []
+
+    class Listed:
+        def run(self, recipe, signals, folder) -> Measured:
+            order.append(Variant(recipe, signals))
+            return measured()
+
+    variants = {variant_for([detector]): () for detector in DETECTORS if detector.needs}
+    seconds = measure_seconds(Listed(), variants, rounds=3, folder=tmp_path / "run")
+    assert {len(runs) for runs in seconds.of.values()} == {3}, "the first of four rounds is forgotten"
+    assert order[0] == order[-1] == TWIN
+    between = "".join("T" if variant == TWIN else "v" for variant in order)
+    assert "vvvv" not in between
+
+
+def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
+    """Nothing is charged twice, and nothing to nobody."""
+    line_up = LineUp("original", LINE_UPS["original"])
+    observations: dict[Variant, list] = {}
+    everyone = [variant_for([detector]) for detector in line_up.detectors]
+    together = [
+        variant_for([one for one in line_up.detectors if one.training == d.training]) for d in line_up.detectors
+    ]
+    for variant in dict.fromkeys([*everyone, *together]):
+        keys = {signal.key: 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
+        run = measured(**keys)
+        scoring = dict.fromkeys(line_up.detectors, 0.0)
+        observations[variant] = [observe(variant, run, (measured(), measured()), scoring)] * 6
+    seconds = Seconds(observations, [measured()])
+    shares = {detector: shares_of(seconds, line_up, detector) for detector in line_up.detectors}
+    of_standard = [detector for detector in line_up.detectors if detector.training == Standard()]
+    signals = {signal for detector in of_standard for signal in detector.needs}
+    assert sum(shares[detector]["shared"] for detector in of_standard) == pytest.approx(len(signals) / 11, rel=1e-3)
+    assert all(users(line_up, signal) >= 1 for signal in signals)
+    cross_validation = next(d for d in line_up.detectors if isinstance(d.training, CrossValidation))
+    assert shares[cross_validation]["alone"] == pytest.approx(1.0)
+    linc = next(d for d in line_up.detectors if isinstance(d.training, LiNCRecipe))
+    assert shares[linc]["alone"] == 0.0
+
+
+def test_the_peak_of_memory_is_seen_while_it_lasts() -> None:
+    with peak_memory() as peak:
+        block = np.ones(20_000_000)  # 160 MB
+        time.sleep(0.05)
+        del block
+    assert 150e6 < peak.added < 250e6
+
+
+GROWTH = [
+    {"axis": axis, "samples": 1000, "classes": 8, "epochs": 11, "quantity": quantity, "detector": name}
+    | {
+        axis: value,
+        "added": scale * value**power,
+        "twin": 1.0,
+        "recorded_bytes": 53 * value,
+        "held_bytes": held * value,
+    }
+    for name, quantity, axis, scale, power, held in [
+        ("LiNC", "seconds", "samples", 1e-6, 1.0, 0),
+        ("LiNC", "seconds", "classes", 1e-3, 0.5, 0),
+        ("LiNC", "seconds", "epochs", 1e-3, 2.0, 0),
+        ("LiNC", "bytes", "samples", 73, 1.0, 53),
+        ("LiNC's own state", "seconds", "samples", 1e-6, 1.0, 0),
+        ("AUM", "seconds", "samples", 1e-7, 1.1, 0),
+    ]
+    for value in (16_000, 32_000, 64_000, 128_000)
+]
+IMAGENET = [
+    {"axis": "ImageNet", "samples": 1_281_167, "classes": 1000, "epochs": epochs, "quantity": quantity}
+    | {"detector": name, "added": added, "twin": 1.0, "recorded_bytes": 0, "held_bytes": 0}
+    for quantity, name, added, epochs in [
+        ("seconds", "LiNC's own state", 12.3, 3),
+        ("bytes", "LiNC's own state", 45e6, 3),
+        ("disk", "LiNC", 3.7e8, 70),
+        ("disk", "AUM", 3.6e11, 70),
+    ]
+]
+
+
+def test_exponents_and_slopes_are_those_of_the_law_behind_the_rows() -> None:
+    table = growth_table(pd.DataFrame(GROWTH + IMAGENET)).set_index("detector")
+    assert list(table.loc["LiNC", ["by samples", "by classes", "by epochs"]]) == ["1.00", "0.50", "2.00"]
+    assert table.loc["AUM", "by samples"] == "1.10"
+    assert table.loc["LiNC", "bytes per sample"] == "20.0", "73 less the 53 that are kept for the record"
+    assert table.loc["AUM", "by classes"] == "–"
+    few = pd.DataFrame(GROWTH[:2])
+    assert exponent(few, "samples") == "–"
+
+
+def test_the_note_on_imagenet_has_the_measured_numbers() -> None:
+    note = imagenet_note(pd.DataFrame(IMAGENET))
+    assert "1,281,167 samples" in note
+    assert "12 s" in note
+    assert "45.0 MB" in note
+    assert "70 epochs" in note
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Path:
+    """Two calls; the second replaces what the first wrote of the same setting."""
+    results = tmp_path_factory.mktemp("profile") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(profiling, "MEMORY_ROUNDS", 1)
+        for path in ("fast", "fast", "plain"):
+            options = ["--dataset", str(odd_or_even), "--image-size", "32", "--epochs", "2", "--samples", "64"]
+            chosen = ["--detector", "LiNC", "--detector", "mean loss", "--path", path, "--rounds", "6"]
+            assert main(["profile", *options, *chosen, "--results", str(results)]) == 0
+    return results
+
+
+def test_profile_leaves_a_row_per_detector_and_path(profiled: Path) -> None:
+    rows = pd.read_csv(profiled / "overhead.csv")
+    original = rows[rows["line_up"] == "original"]
+    assert sorted(zip(original["path"], original["detector"], strict=True)) == [
+        ("fast", "LiNC"),
+        ("fast", "mean loss"),
+        ("plain", "LiNC"),
+        ("plain", "mean loss"),
+    ]
+    for part in ("training", "recording", "scoring", "alone", "shared", "outside_clocks"):
+        assert (rows[f"{part}_low"] <= rows[part]).all()
+        assert (rows[part] <= rows[f"{part}_high"]).all()
+    linc, loss = (original[original["detector"] == name] for name in ("LiNC", "mean loss"))
+    assert (linc["recording"] == 0).all(), "what it keeps is its own state"
+    assert (loss["recording"] > 0).all()
+    assert (rows["standard_seconds"] > 0).all()
+    assert rows["commit"].notna().all()
+
+
+def test_profile_tells_lincs_terms_apart(profiled: Path) -> None:
+    terms = pd.read_csv(profiled / "overhead_terms.csv")
+    assert len(terms) == 8, "four terms on each path"
+    of_term = terms[terms["path"] == "fast"].set_index("term")["share"]
+    per_step = "forming q and moving trust, per step while it is done"
+    assert of_term[per_step] == pytest.approx(of_term["forming q and moving trust, whole run"], rel=1e-3)
+    assert of_term["relabelling pass"] == 0, "two epochs do not reach it"
+
+
+def test_profile_makes_tables_figures_and_the_page(profiled: Path) -> None:
+    for name in ("cost.md", "cost.tex", "terms.md"):
+        assert (profiled / "tables" / "overhead" / name).exists()
+    assert (profiled / "figures" / "overhead" / "overhead_by_detector.svg").exists()
+    page = (profiled / "report.html").read_text()
+    assert "What each detector costs" in page
+    assert "data:image/svg+xml" in page
+
+
+def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -> None:
+    growth = pd.DataFrame(GROWTH + IMAGENET)
+    costs = pd.read_csv(profiled / "overhead.csv")
+    tables = {"overhead": costs, "overhead_growth": growth}
+    for name in ("one", "two"):
+        assert draw_overhead(tables.__getitem__, tmp_path / name) == CAPTIONS
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    nothing = {name: pd.DataFrame() for name in tables}
+    assert draw_overhead(nothing.__getitem__, tmp_path / "none") == {}
+    assert overhead_groups(lambda name: pd.DataFrame()) == {}
+
+
+def test_too_few_rounds_are_refused_with_a_reason(fails: Callable[..., str], tmp_path: Path) -> None:
+    assert "--rounds is 3; it must be from 6" in fails("profile", "--rounds", "3", "--results", tmp_path)
