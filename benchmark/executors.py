@@ -29,11 +29,12 @@ def make_executor(workers: int, detector_files: tuple[Path, ...] = ()) -> Execut
         return InProcessExecutor()
     # Spawned, not forked: torch's thread pools do not survive a fork.
     return ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(detector_files,)
+        workers, multiprocessing.get_context("spawn"), initializer=begin_worker, initargs=(detector_files,)
     )
 
 
-def _begin_worker(detector_files: tuple[Path, ...]) -> None:
+def begin_worker(detector_files: tuple[Path, ...]) -> None:
+    """Loads detectors that came from files of their own, and sees to it that no worker outlives its parent."""
     for path in detector_files:
         load_file(path)
     _end_with_parent()

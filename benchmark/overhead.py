@@ -21,7 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import quantile_test
 
+from benchmark.executors import begin_worker
 from benchmark.memory import peak_memory
+from benchmark.own_detectors import loaded_files
 from benchmark.plan import signals_for
 from benchmark.recorders import Signal
 from benchmark.studies import LineUp
@@ -208,8 +210,8 @@ class Peaks:
 def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     """In a process of its own, since memory that was once used stays with a process."""
     context = multiprocessing.get_context("forkserver")  # a fresh process, with the libraries loaded already
-    context.set_forkserver_preload([__name__, *{type(one).__module__ for one in detectors}])
-    with ProcessPoolExecutor(1, context) as child:
+    context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
         return child.submit(_peaks, setup, variant, tuple(detectors)).result()
 
 

@@ -31,6 +31,7 @@ from benchmark.tables import (
     for_terminal,
     rank_note,
     rank_table,
+    scoring_table,
     settings,
     speed_table,
     spread_note,
@@ -66,6 +67,9 @@ def make_report(
     speed = read_table(results.table_data("speed"))
     if results.root == DEFAULT_RESULTS and not speed.empty:
         _fill_readme("speed", as_markdown("Measured by `make bench` on two cores", speed_table(speed)))
+    baseline = read_table(results.table_data("baseline"))
+    if results.root == DEFAULT_RESULTS and not baseline.empty:
+        _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
     _write_page(results, studies)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
@@ -123,8 +127,9 @@ def _report_overhead(results: ResultsFolder, console: Console, is_shown: bool) -
             console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
     captions = draw_overhead(lambda name: read_table(results.table_data(name)), results.figures(OVERHEAD))
     _write_files(results, OVERHEAD, groups, captions, console)
-    if results.root == DEFAULT_RESULTS:
-        _fill_readme(OVERHEAD, _readme_block([_first_line_up(groups["cost"])] if "cost" in groups else []))
+    if results.root == DEFAULT_RESULTS and "cost" in groups:
+        shown = [_first_line_up(groups["cost"]), *(groups[name] for name in ("terms",) if name in groups)]
+        _fill_readme(OVERHEAD, _readme_block(shown))
 
 
 def _overhead_groups(results: ResultsFolder) -> dict[str, Group]:

@@ -217,6 +217,13 @@ def speed_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.loc[order, models].reset_index().rename(columns={"what": "per image"})
 
 
+def scoring_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """What `make bench` measured of scoring: seconds per detector, the fastest first."""
+    scoring = rows[rows["what"].str.startswith("scoring, ")].sort_values("milliseconds", kind="stable")
+    names = scoring["what"].str.removeprefix("scoring, ")
+    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.1f}".format)})
+
+
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
     drawn = Table(title=title, title_justify="left", title_style="bold")
     for column in table.columns:

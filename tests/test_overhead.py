@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,6 +36,7 @@ from benchmark.workbench import Measured, Synthetic
 from detectors import DETECTORS, LINE_UPS, detector_named
 from detectors.confident_learning import CrossValidation
 from detectors.linc import LiNCRecipe
+from tests.test_readme import OWN_DETECTOR
 
 NOTHING = RunRecord(np.zeros(0, dtype=np.int64), 2, 1, {})
 LOOP = {STEPS: 10.0, OBJECTIVE: 1.0, END_OF_EPOCHS: 0.0, EVALUATION: 3.0}
@@ -231,11 +233,14 @@ def test_the_note_on_imagenet_has_the_measured_numbers() -> None:
 def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Path:
     """Two calls; the second replaces what the first wrote of the same setting."""
     results = tmp_path_factory.mktemp("profile") / "results"
+    own = results.parent / "low_margin.py"
+    own.write_text(OWN_DETECTOR)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "MEMORY_ROUNDS", 1)
         for path in ("fast", "fast", "plain"):
             options = ["--dataset", str(odd_or_even), "--image-size", "32", "--epochs", "2", "--samples", "64"]
-            chosen = ["--detector", "LiNC", "--detector", "mean loss", "--path", path, "--rounds", "6"]
+            names = ("LiNC", "mean loss", f"{own}:WorstMargin")
+            chosen = [word for name in names for word in ("--detector", name)] + ["--path", path, "--rounds", "6"]
             assert main(["profile", *options, *chosen, "--results", str(results)]) == 0
     return results
 
@@ -243,12 +248,8 @@ def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Pat
 def test_profile_leaves_a_row_per_detector_and_path(profiled: Path) -> None:
     rows = pd.read_csv(profiled / "overhead.csv")
     original = rows[rows["line_up"] == "original"]
-    assert sorted(zip(original["path"], original["detector"], strict=True)) == [
-        ("fast", "LiNC"),
-        ("fast", "mean loss"),
-        ("plain", "LiNC"),
-        ("plain", "mean loss"),
-    ]
+    expected = product(("fast", "plain"), ("LiNC", "mean loss", "worst margin"))
+    assert sorted(zip(original["path"], original["detector"], strict=True)) == list(expected)
     for part in ("training", "recording", "scoring", "alone", "shared", "outside_clocks"):
         assert (rows[f"{part}_low"] <= rows[part]).all()
         assert (rows[part] <= rows[f"{part}_high"]).all()

@@ -85,8 +85,9 @@ def test_commands_in_the_readme_are_understood() -> None:
 
 
 def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
+    for command in ("run", "profile"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
     known = capsys.readouterr().out
     for option in set(re.findall(r"`(--[a-z-]+)", README)):
         assert option in known, option

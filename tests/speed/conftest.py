@@ -1,15 +1,27 @@
-"""Figures of `make bench` that the README shows: kept in results/speed.csv, one row per measurement."""
+"""What `make bench` measures is compared with the committed figures, as ratios within one run: on any machine.
 
+results/speed.csv has times per image, each beside what it is compared with; results/baseline.csv has everything else in
+units of a yardstick that is timed just before. A ratio twice as bad as the committed one fails. A successful run
+replaces the rows that it measured.
+"""
+
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
-SPEED = Path(__file__).parents[2] / "results" / "speed.csv"
-COLUMNS = ["what", "model", "milliseconds", "ratio", "against"]
+RESULTS = Path(__file__).parents[2] / "results"
+KEY = ["what", "model"]
+COLUMNS = {
+    "speed": [*KEY, "milliseconds", "ratio", "against"],
+    "baseline": [*KEY, "milliseconds", "yardsticks"],
+}
+TIMES_WORSE = 2.0
 Note = Callable[..., None]
-_rows: list[dict[str, object]] = []
+_rows: dict[str, list[dict[str, str]]] = {name: [] for name in COLUMNS}
 
 
 @pytest.fixture
@@ -20,20 +32,65 @@ def note() -> Note:
         shown = f"{ratio:.3g}" if ratio is not None else ""
         print(f"\n{model}: {what}: {seconds * 1e3:.4g} ms per image{f', {shown} × {against}' if shown else ''}")
         row = {"what": what, "model": model, "milliseconds": f"{seconds * 1e3:.4g}", "ratio": shown, "against": against}
-        _rows.append(row)
+        _rows["speed"].append(row)
+        committed = _committed("speed", what, model, "ratio")
+        if ratio is not None and committed:
+            print(f"committed: {committed:.3g} ×")
+            if what != "reading the features once":  # there, less is better
+                assert ratio >= committed / TIMES_WORSE, f"{what}: {ratio:.3g} ×, committed {committed:.3g} ×"
 
     return add
 
 
+@pytest.fixture
+def compare() -> Note:
+    """`compare(what, model, seconds)`: in units of the yardstick, against the committed figure."""
+
+    def add(what: str, model: str, seconds: float) -> None:
+        yardsticks = seconds / yardstick()
+        row = {"what": what, "model": model, "milliseconds": f"{seconds * 1e3:.4g}", "yardsticks": f"{yardsticks:.4g}"}
+        _rows["baseline"].append(row)
+        committed = _committed("baseline", what, model, "yardsticks")
+        print(f"\n{model}: {what}: {seconds * 1e3:.4g} ms, {yardsticks:.3g} yardsticks, committed {committed or '–'}")
+        if committed:
+            assert yardsticks <= committed * TIMES_WORSE, f"{what}: {yardsticks:.3g}, committed {committed:.3g}"
+
+    return add
+
+
+def yardstick() -> float:
+    """Seconds of a fixed piece of work in numpy: sorting, exponentials and a product; the least of five."""
+    generator, taken = np.random.default_rng(0), []
+    numbers, matrix = generator.random(1_000_000, dtype=np.float32), generator.random((512, 512), dtype=np.float32)
+    for _ in range(5):
+        start = time.perf_counter()
+        np.sort(numbers)
+        np.exp(numbers)
+        matrix @ matrix
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def _committed(table: str, what: str, model: str, column: str) -> float | None:
+    path = RESULTS / f"{table}.csv"
+    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS[table])
+    found = rows[(rows["what"] == what) & (rows["model"] == model)][column].dropna()
+    return float(found.iloc[0]) if len(found) else None
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A successful run replaces the rows that it measured."""
-    if not _rows or exitstatus != 0:
+    if exitstatus != 0:
         return
-    new = pd.DataFrame(_rows, columns=COLUMNS, dtype=str)
-    if SPEED.exists():
-        old = pd.read_csv(SPEED, dtype=str, keep_default_na=False)
+    for table, rows in _rows.items():
+        if rows:
+            _replace(RESULTS / f"{table}.csv", pd.DataFrame(rows, columns=COLUMNS[table], dtype=str))
+
+
+def _replace(path: Path, new: pd.DataFrame) -> None:
+    if path.exists():
+        old = pd.read_csv(path, dtype=str, keep_default_na=False)
         measured = set(zip(new["what"], new["model"], strict=True))
         kept = [key not in measured for key in zip(old["what"], old["model"], strict=True)]
         new = pd.concat([old[kept], new])
-    SPEED.parent.mkdir(exist_ok=True)
-    new.sort_values(["model", "what"], kind="stable").to_csv(SPEED, index=False, lineterminator="\n")
+    path.parent.mkdir(exist_ok=True)
+    new.sort_values(["model", "what"], kind="stable").to_csv(path, index=False, lineterminator="\n")

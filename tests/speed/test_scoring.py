@@ -14,6 +14,7 @@ from benchmark.record import RunRecord
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
 from detectors import DETECTORS, Detector
 from detectors.linc import TRUST
+from tests.speed.conftest import Note
 
 SAMPLES, CLASSES, EPOCHS = 165_466, 8, 70
 READS_LOGITS = [
@@ -21,28 +22,18 @@ READS_LOGITS = [
 ]
 MEMORY_ABOVE_IDLE = 500e6
 
-# In a process of its own: what scoring adds to the peak resident size, beyond the mapped file's own pages.
+# In a process of its own: what scoring adds to the peak of private memory, beyond the mapped file's own pages.
 MEASURE = """
-import sys, threading, time
+import sys
 from pathlib import Path
-import numpy as np
-from tests.speed.test_scoring import tissue_record
+from benchmark.memory import peak_memory
 from detectors import detector_named
-def private():
-    kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in Path("/proc/self/status").open() if "kB" in line}
-    return 1024 * (kilobytes["RssAnon"] + kilobytes["RssShmem"])
+from tests.speed.test_scoring import tissue_record
 record, detector = tissue_record(Path(sys.argv[1])), detector_named(sys.argv[2])
 detector.score(record.first_epochs(1)) if sys.argv[2] != "LiNC" else None
-idle, peak, done = private(), 0, False
-def watch():
-    global peak
-    while not done:
-        peak = max(peak, private())
-        time.sleep(0.002)
-thread = threading.Thread(target=watch); thread.start()
-detector.score(record)
-done = True; thread.join()
-print(peak - idle)
+with peak_memory() as peak:
+    detector.score(record)
+print(peak.added)
 """
 
 
@@ -68,10 +59,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("detector", READS_LOGITS, ids=lambda detector: detector.name)
-def test_scoring_a_record_of_tissuemnists_size(benchmark, folder: Path, detector: Detector) -> None:
+def test_scoring_a_record_of_tissuemnists_size(benchmark, folder: Path, detector: Detector, compare: Note) -> None:
     record = tissue_record(folder)
     scores = benchmark.pedantic(detector.score, args=(record,), rounds=1)
     assert scores.shape == (SAMPLES,)
+    compare(f"scoring, {detector.name}", "165,466 samples, 8 classes, 70 epochs", benchmark.stats.stats.min)
 
 
 def test_the_aum_package_on_a_slice_of_the_same_logits(benchmark, folder: Path, tmp_path: Path) -> None:

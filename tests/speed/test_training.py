@@ -249,22 +249,16 @@ def test_an_epoch_grows_linearly_with_the_data(benchmark, tmp_path: Path) -> Non
 
 # In a process of its own: the peak of what is not a mapped file's own pages, while it works on so many samples.
 WATCHED = """
-import sys, threading, time
+import sys
 from pathlib import Path
 import torch
+from benchmark.memory import peak_memory
 from tests.speed import test_training
 torch.set_num_threads(1)
-work, peak, done = getattr(test_training, sys.argv[1])(Path(sys.argv[2]), int(sys.argv[3])), 0, False
-def watch():
-    global peak
-    while not done:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        peak = max(peak, *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")))
-        time.sleep(0.002)
-thread = threading.Thread(target=watch); thread.start()
-work()
-done = True; thread.join()
-print(peak)
+work = getattr(test_training, sys.argv[1])(Path(sys.argv[2]), int(sys.argv[3]))
+with peak_memory() as peak:
+    work()
+print(peak.bytes)
 """
 reads_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 

@@ -1,0 +1,72 @@
+"""What listening to training takes, signal by signal, and the mixture on a million numbers. Run with `make bench`."""
+
+import numpy as np
+import pytest
+
+from benchmark import mixture
+from benchmark.mixture import separate
+from benchmark.overhead import Variant, measure_seconds, variant_for
+from benchmark.training import TrainingSettings
+from benchmark.workbench import Synthetic
+from detectors import DETECTORS, detector_named
+from tests.speed.conftest import Note
+
+MILLION = 1_000_000
+SAMPLES = 2048
+ALONE = {
+    "training logits": "AUM",
+    "evaluation logits": "mean loss",
+    "embedding": "nearest neighbours",
+    "gradient norms": "GraNd",
+    "input gradients": "VoG",
+    "trust": "LiNC",
+    "folds": "confident learning",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("recording")
+    bench = Synthetic(SAMPLES, 8, TrainingSettings(epochs=11)).build(folder)
+    variants: dict[Variant, tuple] = {variant_for([detector_named(name)]): () for name in ALONE.values()}
+    return measure_seconds(bench, variants, rounds=6, folder=folder / "run")
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_recording(benchmark, found, what: str, compare: Note) -> None:
+    """Of a very small network, so that what is added is a large share; the ratio is to its standard training."""
+    variant = variant_for([detector_named(ALONE[what])])
+    added = found.share(variant, lambda run: run.added)
+    benchmark.pedantic(lambda: None, rounds=1)
+    print(f"\n{what}: {100 * added.median:.1f} % of standard training [{100 * added.low:.1f}, {100 * added.high:.1f}]")
+    compare("recording, " + what, f"test_vit, {SAMPLES:,} samples", added.median * found.base)
+
+
+def trust_like(kind: str) -> np.ndarray:
+    generator = np.random.default_rng(0)
+    if kind == "skewed":
+        noisy = (generator.random(MILLION) < 0.2) * generator.gamma(2, 0.02, MILLION)
+        return (0.6 - 0.1 * generator.gamma(0.5, 0.3, MILLION) - noisy).astype(np.float32)
+    component = generator.choice(3, size=MILLION, p=[0.15, 0.15, 0.7])
+    means, deviations = np.array([0.50, 0.56, 0.59]), np.array([0.02, 0.02, 0.004])
+    return generator.normal(means[component], deviations[component]).clip(0, 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["three components", "skewed"])
+def test_the_mixture_of_a_million_values(benchmark, kind: str, compare: Note, monkeypatch) -> None:
+    values = trust_like(kind)
+    separate(values, 3)
+    quick = benchmark.pedantic(separate, args=(values, 3), rounds=3)
+    seconds = benchmark.stats.stats.min
+    monkeypatch.setattr(mixture, "FITTED", MILLION)
+    full = separate(values, 3)
+    alike = (quick.assignment == full.assignment).mean()
+    print(f"\n{kind}: {seconds:.2f} s; {100 * alike:.3f} % assigned as by scikit-learn's fit to all of them")
+    assert alike >= 0.999
+    compare("mixture of a million values", kind, seconds)
+
+
+def test_every_recorded_signal_is_measured() -> None:
+    kinds = {signal.kind for detector in DETECTORS for signal in detector.needs}
+    measured = {signal.kind for name in ALONE.values() for signal in detector_named(name).needs}
+    assert measured == kinds
