@@ -73,22 +73,29 @@ class History:
     rows: list[dict[str, float]] = field(default_factory=list)
     predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    device: str = "cpu"
     _running: list[str] = field(default_factory=list)  # clocks, each inside the one before
     _charged: float = 0.0  # seconds already charged to clocks inside the running one
 
     @contextmanager
     def clock(self, part: str) -> Iterator[None]:
         """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
-        outer, start = self._charged, time.perf_counter()
+        outer, start = self._charged, self._now()
         self._charged = 0.0
         self._running.append(part)
         try:
             yield
         finally:
             self._running.pop()
-            elapsed = time.perf_counter() - start
+            elapsed = self._now() - start
             self.seconds[part] += elapsed - self._charged
             self._charged = outer + elapsed
+
+    def _now(self) -> float:
+        """An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work."""
+        if self.device != "cpu":
+            getattr(torch, self.device).synchronize()
+        return time.perf_counter()
 
     def add_time_of(self, other: "History") -> None:
         for part, seconds in other.seconds.items():
@@ -170,7 +177,7 @@ def train(
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
-    labels, history = data.train.labels, History()
+    labels, history = data.train.labels, History(device=settings.device)
     for recorder in recorders:
         with history.clock(recorder.name):
             recorder.at_start()
