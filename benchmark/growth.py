@@ -32,7 +32,7 @@ from detectors.linc import LiNC, LiNCRecipe
 
 OWN_STATE = "LiNC's own state"
 IMAGENET = "ImageNet"
-FEW = 16_000  # up to so many samples, what is measured is measured three times
+FEW, MANY = 2000, 1_000_000  # what is small is measured three times after a warm-up; so is a state that is not large
 Row = dict[str, Json]
 
 
@@ -41,7 +41,7 @@ class Point:
     """One size at which everything is measured."""
 
     axis: str
-    samples: int = 2000
+    samples: int = 1000
     classes: int = 8
     epochs: int = LiNCRecipe().min_epochs  # all of LiNC's phases
 
@@ -62,7 +62,7 @@ SECONDS = (
     *(Point("classes", classes=classes) for classes in (2, 5, 10, 20, 50, 100)),
     *(Point("epochs", epochs=epochs) for epochs in (5, 10, 20, 40, 70)),
 )
-BYTES = tuple(Point("samples", samples=samples) for samples in (8000, 32_000, 128_000))
+BYTES = tuple(Point("samples", samples=samples) for samples in (4000, 16_000, 64_000))
 STATE = (
     *(Point("samples", samples=64_000 * 2**power, classes=10, epochs=3) for power in range(7)),
     Point(IMAGENET, samples=1_281_167, classes=1000, epochs=3),
@@ -126,13 +126,14 @@ def _state(point: Point) -> Iterator[Row]:
     recipe = LiNCRecipe(warm_up=1, soft_epochs=1)
     own = variant_for([LiNC(recipe)])
     setup = ObjectiveOnly(point.samples, point.classes, point.training)
+    rounds = 3 if point.samples <= MANY else 1
     with TemporaryDirectory() as folder:
-        found = measure_seconds(setup.build(Path(folder)), {own: ()}, 3, Path(folder) / "run", warm_up=0)
+        found = measure_seconds(setup.build(Path(folder)), {own: ()}, rounds, Path(folder) / "run", warm_up=0)
     (runs,) = found.of.values()
     recorded = bytes_recorded(runs[0].run, own.signals)
     added = float(np.median([run.charges.objective for run in runs]))
     yield point.row("seconds", OWN_STATE, added, found.base, recorded)
-    pairs = [[peaks_in_child(setup, variant, ()).run for variant in (TWIN, own)] for _ in range(3)]
+    pairs = [[peaks_in_child(setup, variant, ()).run for variant in (TWIN, own)] for _ in range(rounds)]
     twin, peak = np.median(pairs, axis=0)
     yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded, recorded)
     yield from _disk(point)
