@@ -11,7 +11,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests/speed -s --benchmark-columns=min,rounds --benchmark-sort=name --override-ini="addopts=-q"
+	$(BIN)/python -m pytest tests/speed -s --benchmark-columns=min,rounds --benchmark-sort=name --override-ini="addopts=-q" $(if $(UPDATE),--update-figures)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -87,7 +87,7 @@ def command_line() -> argparse.ArgumentParser:
     _add_study_options(profile)
     profile.add_argument("--path", choices=("fast", "plain", "both"), default="both", help="default: both")
     profile.add_argument("--rounds", type=int, help="how often each run is measured; default: 9")
-    profile.add_argument("--samples", type=int, help="training samples that are measured; default: 128")
+    profile.add_argument("--samples", type=int, help="training samples that are measured; default: 256")
     profile.add_argument(
         "--growth", action="store_true", help="instead: growth with samples, classes and epochs, on synthetic features"
     )
@@ -182,17 +182,28 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 def _profile(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
-    results.prepare()
-    progress, default = Progress(_console(stderr=True)), Effort()
-    rounds = _within("--rounds", options.rounds, 6, 1000) or default.rounds  # fewer have no interval
+    rounds = _within("--rounds", options.rounds, 6, 1000) or Effort().rounds  # fewer have no interval
+    effort = Effort(rounds, _within("--samples", options.samples, 32, 10**6) or Effort().samples)
+    progress = Progress(_console(stderr=True))
     if options.growth:
+        if options.detector or options.dataset or options.samples or options.rounds:
+            raise LincBenchError(
+                "--growth measures every detector on synthetic features of many sizes; leave --detector, --dataset, "
+                "--samples and --rounds out, or leave --growth out."
+            )
+        results.prepare()
         measure_growth(results, progress)
     else:
-        samples = _within("--samples", options.samples, 32, 10**6) or default.samples
         for plain in {"fast": (False,), "plain": (True,), "both": (False, True)}[options.path]:
             options.plain = plain
             study = _overridden(study_named(options.study), options)
-            profile(study, Sources(results, options.data_root, options.weights), Effort(rounds, samples), progress)
+            if not study.detectors:
+                raise LincBenchError(f"The study {study.name} scores no detectors. Name some with --detector.")
+            if options.detector:  # what a whole line-up shares is not to be mixed up with what a part of it shares
+                parts = [LineUp(f"{line_up.name}, chosen", line_up.detectors) for line_up in study.line_ups]
+                study = replace(study, line_ups=tuple(parts))
+            results.prepare()
+            profile(study, Sources(results, options.data_root, options.weights), effort, progress)
     report_overhead(results, console)
     return 0
 

@@ -7,10 +7,12 @@ detectors. LiNC's own state is measured without any network, up to four million 
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,7 +20,7 @@ from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.identity import Json
 from benchmark.layout import ResultsFolder
 from benchmark.mixture import FITTED
-from benchmark.overhead import TWIN, Variant, bytes_recorded, measure_seconds, peaks_in_child, variant_for
+from benchmark.overhead import TWIN, Variant, measure_seconds, peaks_in_child, variant_for
 from benchmark.pipeline import set_up_torch
 from benchmark.progress import Progress
 from benchmark.provenance import origin
@@ -33,6 +35,7 @@ from detectors.linc import LiNC, LiNCRecipe
 OWN_STATE = "LiNC's own state"
 IMAGENET = "ImageNet"
 FEW, MANY = 2000, 1_000_000  # what is small is measured three times after a warm-up; so is a state that is not large
+KEY = ["axis", "samples", "classes", "epochs", "quantity", "detector"]
 Row = dict[str, Json]
 
 
@@ -49,12 +52,12 @@ class Point:
     def training(self) -> TrainingSettings:
         return TrainingSettings(epochs=self.epochs)
 
-    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int, held: int = 0) -> Row:
-        """`recorded` are the bytes that the detector leaves on disk, `held` those that lie in memory till the end."""
+    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int) -> Row:
+        """`recorded` are the bytes that the detector leaves on disk."""
         at = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
         added, twin = (float(f"{value:.5g}") for value in (added, twin))
-        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin}
-        return at | of | {"recorded_bytes": recorded, "held_bytes": held} | origin()
+        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin, "recorded_bytes": recorded}
+        return at | of | origin()
 
 
 SECONDS = (
@@ -70,18 +73,21 @@ STATE = (
 
 
 def measure_growth(results: ResultsFolder, progress: Progress) -> None:
-    """Writes overhead_growth.csv anew."""
-    rows: list[Row] = []
+    """Every point's rows take the place of older ones as soon as they are there."""
     work = [*((_state, point) for point in STATE), *((_seconds, point) for point in SECONDS)]
     work += [(_bytes, point) for point in BYTES]
     weights = np.cumsum([point.samples * point.epochs // 1000 for _, point in work]).tolist()
     with progress.counting("growth, thousands of samples times epochs") as report:
         report(0, weights[-1])
         for (measure, point), done in zip(work, weights, strict=True):
-            rows += measure(point)
+            rows = list(measure(point))
+            merge_rows(results, "overhead_growth", rows, partial(_are_among, rows), ["quantity", "axis", "detector"])
             report(done, weights[-1])
-    order = ["quantity", "axis", "detector"]
-    merge_rows(results, "overhead_growth", rows, lambda old: old["axis"].notna(), order)
+
+
+def _are_among(rows: list[Row], old: pd.DataFrame) -> pd.Series:
+    new = {tuple(str(row[column]) for column in KEY) for row in rows}
+    return pd.Series([tuple(values) in new for values in old[KEY].itertuples(index=False)], index=old.index)
 
 
 def _seconds(point: Point) -> Iterator[Row]:
@@ -94,21 +100,19 @@ def _seconds(point: Point) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         bench = Synthetic(point.samples, point.classes, point.training).build(Path(folder))
         found = measure_seconds(bench, variants, 3 if few else 1, Path(folder) / "run", warm_up=int(few))
-        for variant, readers in variants.items():
-            for detector in readers:
-                signals = variant_for([detector]).signals
-                added = [
-                    run.charges.objective
-                    + sum(run.charges.signals.get(signal.key, 0.0) for signal in signals)
-                    + run.scoring[detector]
-                    for run in found.of[variant]
-                ]
-                recorded = bytes_recorded(found.of[variant][0].run, signals)
-                yield point.row("seconds", detector.label, float(np.median(added)), found.base, recorded)
+    for variant, readers in variants.items():
+        for detector in readers:
+            keys = [signal.key for signal in variant_for([detector]).signals]
+            added = [
+                run.charges.objective + sum(run.charges.signals.get(key, 0.0) for key in keys) + run.scoring[detector]
+                for run in found.of[variant]
+            ]
+            recorded = sum(found.of[variant][0].recorded[key] for key in keys)
+            yield point.row("seconds", detector.label, float(np.median(added)), found.base, recorded)
 
 
 def _bytes(point: Point) -> Iterator[Row]:
-    """Of every detector alone, each in a process of its own."""
+    """Peak memory of every detector alone, in training and recording or in scoring; with and without its record."""
     setup = Synthetic(point.samples, point.classes, point.training)
     variants: dict[Variant, list[Detector]] = {}
     for detector in DETECTORS:
@@ -117,25 +121,27 @@ def _bytes(point: Point) -> Iterator[Row]:
     for variant, readers in variants.items():
         peaks = peaks_in_child(setup, variant, readers)
         for detector in readers:
-            added = max(peaks.run - twin, peaks.scoring[detector])
-            yield point.row("bytes", detector.label, added, twin, peaks.recorded, peaks.held)
+            added, scoring = peaks.run - twin, peaks.scoring[detector]
+            yield point.row("bytes", detector.label, max(added, scoring), twin, peaks.recorded)
+            beyond = max(added - peaks.held, scoring)
+            yield point.row("bytes beyond the record", detector.label, beyond, twin, peaks.recorded)
 
 
 def _state(point: Point) -> Iterator[Row]:
     """Of LiNC's objective alone, against cross-entropy."""
-    recipe = LiNCRecipe(warm_up=1, soft_epochs=1)
-    own = variant_for([LiNC(recipe)])
+    own = variant_for([LiNC(LiNCRecipe(warm_up=1, soft_epochs=1))])
     setup = ObjectiveOnly(point.samples, point.classes, point.training)
     rounds = 3 if point.samples <= MANY else 1
     with TemporaryDirectory() as folder:
         found = measure_seconds(setup.build(Path(folder)), {own: ()}, rounds, Path(folder) / "run", warm_up=0)
     (runs,) = found.of.values()
-    recorded = bytes_recorded(runs[0].run, own.signals)
+    recorded = sum(runs[0].recorded.values())
     added = float(np.median([run.charges.objective for run in runs]))
     yield point.row("seconds", OWN_STATE, added, found.base, recorded)
-    pairs = [[peaks_in_child(setup, variant, ()).run for variant in (TWIN, own)] for _ in range(rounds)]
-    twin, peak = np.median(pairs, axis=0)
-    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded, recorded)
+    pairs = [[peaks_in_child(setup, variant, ()) for variant in (TWIN, own)] for _ in range(rounds)]
+    twin, peak = np.median([[one.run for one in pair] for pair in pairs], axis=0)
+    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded)
+    yield point.row("bytes beyond the record", OWN_STATE, peak - twin - recorded, twin, recorded)
     yield from _disk(point)
 
 
@@ -188,6 +194,6 @@ class ObjectiveOnly:
 
             with history.clock(END_OF_EPOCHS):
                 objective.end_epoch(epoch, Predict(answers))
-        whole = time.perf_counter() - started
-        record = record_in(folder, data, signals, objective.signals(), self.training)
-        return Measured(dict(history.seconds), whole, record)
+        left_behind = {signal: array for signal, array in objective.signals().items() if signal in signals}
+        record = record_in(folder, data, self.training.epochs, signals, left_behind, history)
+        return Measured(dict(history.seconds), time.perf_counter() - started, record)

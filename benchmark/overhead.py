@@ -1,19 +1,19 @@
 """What each detector costs: seconds added to training, to recording and by scoring, peak memory, bytes on disk.
 
-Runs with a detector alternate with twins without any, so that a machine that gets slower meets both. What is added is
-read from the loop's clocks, each of which belongs to one recorder or to the objective; what none of them sees is kept
-as a check. Shares are of standard training: the steps of the twins in the same minute.
+What is added is read from the loop's clocks, each of which belongs to one recorder or to the objective. It is a share
+of standard training, at the pace of the network's own steps in the very same run: these are the same steps whatever is
+recorded beside them, so a machine that gets slower meets both. Twins without any detector alternate with those runs:
+they say what cross-entropy itself takes, and whether the steps are slower with a detector than without.
 """
 
 import multiprocessing
 import shutil
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -21,18 +21,21 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import quantile_test
 
+from benchmark.errors import LincBenchError
 from benchmark.executors import begin_worker
 from benchmark.memory import peak_memory
 from benchmark.own_detectors import loaded_files
 from benchmark.plan import signals_for
+from benchmark.record import RunRecord
 from benchmark.recorders import Signal
 from benchmark.studies import LineUp
 from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, Recipe, Standard
 from benchmark.workbench import Bench, Measured, Setup
 from detectors import Detector
 
-RUNS_BETWEEN_TWINS = 3
+RUNS_BETWEEN_TWINS = 4
 PASS_OF_OBJECTIVE = f"{PASS} for {END_OF_EPOCHS}"
+OF_THE_LOOP = (STEPS, OBJECTIVE, END_OF_EPOCHS, PASS_OF_OBJECTIVE, EVALUATION)
 Report = Callable[[int, int], None]
 
 
@@ -55,36 +58,54 @@ def variant_for(detectors: Sequence[Detector]) -> Variant:
 
 @dataclass(frozen=True)
 class Charges:
-    """Seconds of a run beyond its twin's, by who has to pay for them."""
+    """Seconds that a run adds to standard training, by who has to pay for them."""
 
     objective: float
     signals: Mapping[str, float]  # by key
 
 
-def charges(variant: Variant, run: Measured, twin_objective: float) -> Charges:
-    seconds = run.seconds
-    if not variant.recipe.records:  # a training of its own, beside the one that gives the classifier
+def charges(variant: Variant, run: Measured, epochs: int, twin_objective: float) -> Charges:
+    """`epochs` are those of standard training; a recipe that passes over the data more often pays for the rest."""
+    seconds, recipe = run.seconds, variant.recipe
+    if not recipe.records:  # a training of its own, beside the one that gives the classifier
         own = sum(taken for part, taken in seconds.items() if part != EVALUATION)
         return Charges(0.0, {signal.key: own / len(variant.signals) for signal in variant.signals})
-    objective = seconds[OBJECTIVE] - twin_objective + seconds[END_OF_EPOCHS] + seconds.get(PASS_OF_OBJECTIVE, 0.0)
-    by_signal: defaultdict[str, float] = defaultdict(float)
+    objective = 0.0
+    if recipe != Standard():
+        more_steps = seconds[STEPS] * (1 - epochs / recipe.passes(epochs))
+        at_end = seconds.get(END_OF_EPOCHS, 0.0) + seconds.get(PASS_OF_OBJECTIVE, 0.0)
+        objective = more_steps + seconds.get(OBJECTIVE, 0.0) - twin_objective + at_end
+    return Charges(objective, _by_signal(variant, seconds))
+
+
+def _by_signal(variant: Variant, seconds: Mapping[str, float]) -> dict[str, float]:
+    found: defaultdict[str, float] = defaultdict(float)
+    known = {signal.key for signal in variant.signals}
     for part, taken in seconds.items():
-        if part not in (STEPS, OBJECTIVE, END_OF_EPOCHS, EVALUATION, PASS_OF_OBJECTIVE):
-            keys = part.removeprefix(f"{PASS} for ").split(" and ")  # a recorder of several signals names them all
-            for key in keys:
-                by_signal[key] += taken / len(keys)
-    return Charges(objective, by_signal)
+        if part in OF_THE_LOOP:
+            continue
+        keys = part.removeprefix(f"{PASS} for ").split(" and ")  # a recorder of several signals names them all
+        if unknown := set(keys) - known:
+            raise LincBenchError(
+                f"A recorder goes by the name {sorted(unknown)[0]!r}, which is no signal of its run "
+                f"({', '.join(sorted(known))}), so nobody can be charged for it. Set its `name` to its signal's `key`."
+            )
+        for key in keys:
+            found[key] += taken / len(keys)
+    return dict(found)
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One run between its twins; everything in seconds."""
+    """One run between its twins; everything in seconds but what it recorded."""
 
-    base: float  # steps of standard training, from the twins before and after
+    base: float  # of standard training, at the pace of this run's own steps
     charges: Charges
+    slower: float  # by how much these steps took longer than those of the twins
     outside: float  # what the run took beyond its clocks, less the same of its twins
-    run: Measured
+    seconds: Mapping[str, float]  # by clock
     scoring: Mapping[Detector, float]
+    recorded: Mapping[str, int]  # bytes, by signal key
 
     @property
     def added(self) -> float:
@@ -110,15 +131,14 @@ class Seconds:
     """Observations of every variant, one per round."""
 
     of: Mapping[Variant, Sequence[Observation]]
-    twin: Sequence[Measured]
 
-    @cached_property
+    @property
     def base(self) -> float:
-        return float(np.median([_steps(run) for run in self.twin]))
+        return float(np.median([run.base for runs in self.of.values() for run in runs]))
 
     def share(self, variant: Variant, seconds: Callable[[Observation], float]) -> Interval:
-        """Of standard training in the same minute."""
-        return median_interval([seconds(one) / one.base for one in self.of[variant]])
+        """Of standard training at the pace of the same run."""
+        return median_interval([seconds(run) / run.base for run in self.of[variant]])
 
 
 def measure_seconds(
@@ -134,7 +154,6 @@ def measure_seconds(
     `variants` says whom to score on which run.
     """
     observations: dict[Variant, list[Observation]] = {variant: [] for variant in variants}
-    twins: list[Measured] = []
     groups = [list(variants)[at : at + RUNS_BETWEEN_TWINS] for at in range(0, len(variants), RUNS_BETWEEN_TWINS)]
     total, done = (warm_up + rounds) * len(variants), 0
     for turn in range(warm_up + rounds):
@@ -143,33 +162,22 @@ def measure_seconds(
             runs = []
             for variant in group:
                 run = _run(bench, variant, folder)
-                runs.append((variant, run, {one: _scoring_seconds(one, run) for one in variants[variant]}))
+                runs.append((variant, run, {one: _scoring_seconds(one, run.record) for one in variants[variant]}))
                 done += 1
                 report(done, total)
             after = _run(bench, TWIN, folder)
             if turn >= warm_up:
-                twins += [after]
                 for variant, run, scoring in runs:
                     observations[variant].append(observe(variant, run, (before, after), scoring))
             before = after
-    return Seconds(observations, twins)
+    return Seconds(observations)
 
 
 def _run(bench: Bench, variant: Variant, folder: Path) -> Measured:
-    with _empty(folder) as place:
-        return bench.run(variant.recipe, variant.signals, place)
-
-
-@contextmanager
-def _empty(folder: Path) -> Iterator[Path]:
-    """A folder that the next run may fill; mapped files stay readable after their names are gone."""
+    """In an empty folder; mapped files stay readable for as long as somebody has them."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    yield folder
-
-
-def _steps(run: Measured) -> float:
-    return run.seconds[STEPS] + run.seconds[OBJECTIVE]
+    return bench.run(variant.recipe, variant.signals, folder)
 
 
 def observe(
@@ -181,19 +189,31 @@ def observe(
     def outside_clocks(one: Measured) -> float:
         return one.whole - sum(one.seconds.values())
 
+    epochs = twins[0].record.epochs
+    objective = of_twins(lambda twin: twin.seconds[OBJECTIVE])
+    own_steps = run.seconds[STEPS] * epochs / variant.recipe.passes(epochs)
     return Observation(
-        base=of_twins(_steps),
-        charges=charges(variant, run, of_twins(lambda twin: twin.seconds[OBJECTIVE])),
+        base=own_steps + objective,
+        charges=charges(variant, run, epochs, objective),
+        slower=own_steps - of_twins(lambda twin: twin.seconds[STEPS]),
         outside=outside_clocks(run) - of_twins(outside_clocks),
-        run=run,
+        seconds=run.seconds,
         scoring=scoring,
+        recorded={key: array.nbytes for key, array in run.record.arrays.items()},
     )
 
 
-def _scoring_seconds(detector: Detector, run: Measured) -> float:
+def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
     started = time.perf_counter()
-    detector.score(run.record)
+    score(detector, record)
     return time.perf_counter() - started
+
+
+def score(detector: Detector, record: RunRecord) -> None:
+    try:
+        detector.score(record)
+    except Exception as error:
+        raise LincBenchError(f"{detector.label} failed to score: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -209,10 +229,19 @@ class Peaks:
 
 def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     """In a process of its own, since memory that was once used stays with a process."""
-    context = multiprocessing.get_context("forkserver")  # a fresh process, with the libraries loaded already
-    context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
-        return child.submit(_peaks, setup, variant, tuple(detectors)).result()
+    # A fresh process, on Linux with the libraries loaded already.
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    if sys.platform == "linux":
+        context.set_forkserver_preload([__name__])
+    try:
+        with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
+            return child.submit(_peaks, setup, variant, tuple(detectors)).result()
+    except BrokenExecutor as error:
+        recorded = ", ".join(signal.key for signal in variant.signals) or "nothing"
+        raise LincBenchError(
+            f"The process that measures the memory of training with {recorded} was killed. If memory ran out, measure "
+            "fewer --samples, or fewer detectors with --detector."
+        ) from error
 
 
 def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
@@ -223,16 +252,14 @@ def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Pea
         scoring = {}
         for detector in detectors:
             with peak_memory() as of_scoring:
-                detector.score(run.record)
+                score(detector, run.record)
             scoring[detector] = of_scoring.added
-    recorded, held = (bytes_recorded(run, signals) for signals in (variant.signals, variant.recipe.leaves))
-    return Peaks(of_run.bytes, of_run.device_bytes, scoring, recorded, held)
+    recorded = {key: array.nbytes for key, array in run.record.arrays.items()}
+    held = sum(recorded[signal.key] for signal in variant.recipe.leaves if signal in variant.signals)
+    return Peaks(of_run.bytes, of_run.device_bytes, scoring, sum(recorded.values()), held)
 
 
-def bytes_recorded(run: Measured, signals: Sequence[Signal]) -> int:
-    return sum(run.record.arrays[signal.key].nbytes for signal in signals)
-
-
-def users(line_up: LineUp, signal: Signal) -> int:
-    """How many detectors of a line-up share the cost of a signal."""
-    return sum(signal in variant_for([detector]).signals for detector in line_up.detectors)
+def users(line_up: LineUp, recipe: Recipe, signal: Signal) -> int:
+    """How many detectors of a line-up share the cost of a signal in a run of this recipe."""
+    readers = [detector for detector in line_up.detectors if detector.training == recipe]
+    return sum(signal in variant_for([detector]).signals for detector in readers)

@@ -15,21 +15,21 @@ from benchmark.canvas import (
     COLOURS,
     LABEL_WIDTH,
     LINC_STYLE,
+    TITLE_WIDTH,
     legend_below,
     line_style,
-    only_outer_labels,
     panels,
     room,
     save,
 )
-from benchmark.overhead_tables import SETTING, percent
+from benchmark.overhead_tables import SETTING, percent, short_titles
 
 PARTS = {"training": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
 CAPTIONS = {
     "overhead_by_detector": (
         "What each detector adds to standard training (100 %) when it is used alone: its own objective, the recording "
         "of its signals and its scoring, as medians over rounds, with the 95% interval of their sum; the open diamond "
-        "is its share when the whole line-up is recorded in one run. Both axes' ends are the same within a column."
+        "is its share when the whole line-up is recorded in one run. Axes end where their panel needs it."
     ),
     "overhead_growth": (
         "What each detector adds, over the number of training samples, on synthetic features and a very small network: "
@@ -55,19 +55,19 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure | None:
     if rows.empty:
         return None
     rows = rows[rows["line_up"] == rows["line_up"].iloc[0]]
+    rows = rows.assign(title=short_titles(rows))
     groups = [group for _, group in rows.groupby(SETTING, sort=True)]
     order = list(rows.groupby("detector")["alone"].max().sort_values(ascending=False).index)
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
     margin, lines = room(labels)
     size = (2.9, 0.6 + (0.12 + 0.12 * lines) * len(order))
     figure, axes = panels(len(groups), size, margin=margin, columns=2, sharey=True)
-    for group, axis in zip(groups, axes, strict=True):
+    for number, (group, axis) in enumerate(zip(groups, axes, strict=True)):
         _stacked(axis, group.set_index("detector").reindex(order))
-        first = group.iloc[0]
-        axis.set_title(f"{first['dataset']}, {first['path']} path, {first['epochs']} epochs")
+        axis.set_title(fill(group["title"].iloc[0], TITLE_WIDTH))
         axis.set_yticks(range(len(order)), labels)
+        axis.tick_params(labelleft=number % 2 == 0)
         axis.set(xlabel="added to standard training (%)", ylim=(-0.6, len(order) - 0.4))
-    only_outer_labels(axes)
     bars = [
         (axes[0].barh([0], [0], color=colour, hatch=hatch, edgecolor="white"), name)
         for name, (colour, hatch) in PARTS.items()

@@ -8,28 +8,31 @@ import pandas as pd
 from benchmark.features import in_bytes
 from benchmark.tables import Group
 
+QUANTITIES = ("seconds", "bytes", "bytes beyond the record")
 FILES = ("overhead", "overhead_terms", "overhead_growth")
 
 SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size"]
 COST_NOTES = (
-    "In per cent of standard training, that is of the steps of the same run without any detector: medians over rounds "
-    "in which runs with and without detectors alternate, with the 95 % interval of the median. Alone is as if nobody "
-    "else were measured; in the line-up, those who read the same signal share its cost.",
+    "In per cent of standard training, at the pace of the same run: medians over rounds in which runs with and without "
+    "detectors alternate, with the 95 % interval of the median. Alone is as if nobody else were measured; in the "
+    "line-up, those who read the same signal share its cost.",
     "Training is what a method's own objective adds; recording is what its signals take (writing logits, passes over "
     "the training set, gradients, training in folds); memory is the peak of a process of its own above that of its "
-    "twin without the detector, not counting pages of mapped files; disk is for the whole training set. Outside is "
-    "time that no clock of the loop saw: a check.",
+    "twin without the detector, for the samples that were measured and without pages of mapped files; disk is for the "
+    "whole training set. Two checks: whether the network's own steps are slower than in the twin, and time outside the "
+    "clocks of the loop.",
 )
 TERMS_NOTE = (
     "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in the "
     "soft phase as well), a mixture over trust, and a pass that relabels. In per cent of standard training."
 )
 GROWTH_NOTE = (
-    "Exponents of the added seconds: fitted to logarithms, over samples from 16,000 on (from 64,000 for LiNC's own "
-    "state), over classes and epochs all along. Bytes per sample: the slope of peak memory beyond what is kept for the "
-    "record, and what the record takes. LiNC's own state is its objective without any network."
+    "Exponents of what is added: fitted to logarithms, seconds over samples from 16,000 on (from 64,000 for LiNC's own "
+    "state), over classes and epochs all along; a dash where fewer than three sizes added anything. Bytes per sample: "
+    "the slope of peak memory beyond what is kept for the record, and what the record takes. LiNC's own state is its "
+    "objective without any network."
 )
-LARGEST = 16_000  # exponents over samples are fitted from here on: below, what does not grow hides what does
+FITTED_FROM = 16_000  # samples: below, what does not grow hides what does
 
 
 def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
@@ -55,7 +58,7 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
 def setting_title(row: pd.Series) -> str:
     return (
         f"{row['dataset']}, {row['path']} path, {row['backbone']} at {row['image_size']} px, {row['epochs']} epochs, "
-        f"batch {row['batch_size']}"
+        f"batch {row['batch_size']}, measured on {row['measured_samples']} of {row['training_samples']:,} samples"
     )
 
 
@@ -83,6 +86,7 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
             "memory": rows["memory_bytes"].map(_bytes),
             "while scoring": rows["scoring_memory_bytes"].map(_bytes),
             "disk": rows["disk_bytes"].map(_bytes),
+            "slower steps": _with_interval(rows, "slower_steps"),
             "outside": _with_interval(rows, "outside_clocks"),
         }
     )
@@ -90,26 +94,38 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
     """A row per operation that LiNC adds, a column per setting."""
-    titles = [f"{row['dataset']}, {row['path']} path, {row['epochs']} epochs" for _, row in rows.iterrows()]
-    cells = rows.assign(title=titles, cell=_with_interval(rows, "share"))
-    table = cells.pivot_table(index="term", columns="title", values="cell", aggfunc="last", sort=False)
+    cells = rows.assign(title=short_titles(rows), cell=_with_interval(rows, "share"))
+    table = cells.pivot(index="term", columns="title", values="cell")
+    table = table.loc[list(dict.fromkeys(rows["term"])), list(dict.fromkeys(cells["title"]))]
     return table.fillna("–").reset_index().rename(columns={"term": "what LiNC adds"}).rename_axis(columns=None)
+
+
+def short_titles(rows: pd.DataFrame) -> pd.Series:
+    """Data set and path of each row's setting, and whatever else tells it from the others."""
+    words = {"backbone": "{}", "image_size": "{} px", "epochs": "{} epochs", "batch_size": "batch {}"}
+    told = ["dataset", "path", *(column for column in words if rows[column].nunique() > 1)]
+    words |= {"dataset": "{}", "path": "{} path"}
+    return pd.Series(
+        [", ".join(words[column].format(row[column]) for column in told) for _, row in rows.iterrows()],
+        index=rows.index,
+        dtype=str,
+    )
 
 
 def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per detector: exponents of what it adds in seconds, and bytes per sample."""
     table = []
     for detector, own in rows[rows["axis"] != "ImageNet"].groupby("detector", sort=False):
-        seconds, size = own[own["quantity"] == "seconds"], own[own["quantity"] == "bytes"]
+        seconds, size, beyond = (own[own["quantity"] == quantity] for quantity in QUANTITIES)
         table.append(
             {
                 "detector": detector,
-                "by samples": exponent(seconds[seconds["samples"] >= LARGEST], "samples"),
+                "by samples": exponent(seconds[seconds["samples"] >= FITTED_FROM], "samples"),
                 "by classes": exponent(seconds, "classes"),
                 "by epochs": exponent(seconds, "epochs"),
                 "memory by samples": exponent(size, "samples"),
-                "bytes per sample": _slope(size, size["added"] - size["held_bytes"]),
-                "recorded per sample": _slope(size, size["recorded_bytes"]),
+                "bytes per sample": _slope(beyond, "added"),
+                "recorded per sample": _slope(size, "recorded_bytes"),
             }
         )
     order = pd.DataFrame(table)
@@ -143,10 +159,10 @@ def exponent(rows: pd.DataFrame, axis: str) -> str:
     return f"{np.polyfit(np.log(rows[axis]), np.log(rows['added']), 1)[0]:.2f}"
 
 
-def _slope(rows: pd.DataFrame, values: pd.Series) -> str:
+def _slope(rows: pd.DataFrame, column: str) -> str:
     if len(rows) < 2:
         return "–"
-    return f"{np.polyfit(rows['samples'], values, 1)[0]:.1f}"
+    return f"{np.polyfit(rows['samples'], rows[column], 1)[0]:.1f}"
 
 
 def _with_interval(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -169,4 +185,6 @@ def _number(share: float) -> str:
 
 
 def _bytes(count: float) -> str:
+    if np.isnan(count):
+        return "–"
     return f"−{in_bytes(-count)}" if count < 0 else in_bytes(count)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from benchmark.executors import InProcessExecutor
 from benchmark.identity import Json
+from benchmark.memory import is_known
 from benchmark.overhead import (
     PASS_OF_OBJECTIVE,
     TWIN,
@@ -25,6 +26,7 @@ from benchmark.overhead import (
     users,
     variant_for,
 )
+from benchmark.overhead_tables import SETTING
 from benchmark.pipeline import prepare
 from benchmark.plan import Sources, Unit, plan_study
 from benchmark.progress import Progress
@@ -37,7 +39,6 @@ from detectors import Detector
 from detectors.linc import LiNCRecipe
 
 RATE = 0.2
-SETTING = ["dataset", "backbone", "image_size", "path", "epochs", "batch_size"]  # what a new measurement replaces
 MEMORY_ROUNDS = 3
 
 
@@ -46,7 +47,7 @@ class Effort:
     """How much is measured."""
 
     rounds: int = 9
-    samples: int = 128
+    samples: int = 256
 
 
 def profile(study: Study, sources: Sources, effort: Effort, progress: Progress) -> None:
@@ -57,13 +58,15 @@ def profile(study: Study, sources: Sources, effort: Effort, progress: Progress) 
         unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
         prepare(replace(plan, units=(unit,), to_train=(unit,)), InProcessExecutor(), progress)
         rows, terms = _measure(unit, study.line_ups, effort, progress)
-        same = [str(rows[0][column]) for column in SETTING]
-        for table, new in (("overhead", rows), ("overhead_terms", terms)):
-            merge_rows(sources.results, table, new, partial(_has, same), SETTING)
+        merge_rows(sources.results, "overhead", rows, partial(_has, rows, [*SETTING, "line_up"]), SETTING)
+        if terms:
+            merge_rows(sources.results, "overhead_terms", terms, partial(_has, terms, SETTING), SETTING)
 
 
-def _has(setting: list[str], rows: pd.DataFrame) -> pd.Series:
-    return (rows[SETTING] == setting).all(axis=1)
+def _has(new: list[dict[str, Json]], columns: list[str], old: pd.DataFrame) -> pd.Series:
+    """Rows of which there are new ones with the same in these columns."""
+    measured = {tuple(str(row[column]) for column in columns) for row in new}
+    return pd.Series([tuple(values) in measured for values in old[columns].itertuples(index=False)], index=old.index)
 
 
 def _measure(
@@ -72,12 +75,12 @@ def _measure(
     setup = OnDataset(unit, effort.samples)
     to_score = _variants(line_ups)
     with TemporaryDirectory() as folder:
-        bench = setup.build(Path(folder))
         what = f"{unit.run.dataset}, {_path(unit)} path"
-        with progress.counting(f"{what}: seconds, runs") as report:
-            seconds = measure_seconds(bench, to_score, effort.rounds, Path(folder) / "run", report)
         with progress.counting(f"{what}: memory, runs") as report:
             peaks = _peaks(setup, to_score, report)
+        bench = setup.build(Path(folder))
+        with progress.counting(f"{what}: seconds, runs") as report:
+            seconds = measure_seconds(bench, to_score, effort.rounds, Path(folder) / "run", report)
     about = _about(unit, effort.rounds, bench.shape.samples, seconds)
     scale = unit.info.sizes[0] / bench.shape.samples
     rows = []
@@ -85,15 +88,16 @@ def _measure(
         for detector in line_up.detectors:
             alone = variant_for([detector])
             bytes_needed = {
-                "memory_bytes": peaks[alone].run - peaks[TWIN].run,
-                "scoring_memory_bytes": peaks[alone].scoring[detector],
+                "memory_bytes": peaks[alone].run - peaks[TWIN].run if is_known() else None,
+                "scoring_memory_bytes": peaks[alone].scoring[detector] if is_known() else None,
                 "device_bytes": peaks[alone].device - peaks[TWIN].device,
                 "disk_bytes": round(scale * peaks[alone].recorded),
             }
             name = {"line_up": line_up.name, "detector": detector.label}
             rows.append(about | name | shares_of(seconds, line_up, detector) | bytes_needed | origin())
-    terms = [about | term | origin() for variant in to_score for term in _terms(seconds, variant)]
-    return rows, terms
+    first = next((variant for variant in to_score if isinstance(variant.recipe, LiNCRecipe)), None)
+    terms = terms_of(seconds, first, unit.shape.epochs) if first else []
+    return rows, [about | term | origin() for term in terms]
 
 
 def _variants(line_ups: Sequence[LineUp]) -> dict[Variant, list[Detector]]:
@@ -147,7 +151,10 @@ def shares_of(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str
         return sum(run.charges.signals.values())
 
     def recording_shared(run: Observation) -> float:
-        return sum(run.charges.signals.get(signal.key, 0.0) / users(line_up, signal) for signal in alone.signals)
+        return sum(
+            run.charges.signals.get(signal.key, 0.0) / users(line_up, detector.training, signal)
+            for signal in alone.signals
+        )
 
     def scoring(run: Observation) -> float:
         return run.scoring[detector]
@@ -165,26 +172,25 @@ def shares_of(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str
         **_columns("alone", seconds.share(alone, lambda run: run.added + scoring(run))),
         **_columns("recording_shared", seconds.share(together, recording_shared)),
         **_columns("shared", median_interval([total_shared(of_round) for of_round in rounds])),
+        **_columns("slower_steps", seconds.share(alone, lambda run: run.slower)),
         **_columns("outside_clocks", seconds.share(alone, lambda run: run.outside)),
     }
 
 
-def _terms(seconds: Seconds, variant: Variant) -> list[dict[str, Json]]:
+def terms_of(seconds: Seconds, variant: Variant, epochs: int) -> list[dict[str, Json]]:
     """The three operations by which the paper counts LiNC's cost, and the first of them per step while it is done."""
-    if not isinstance(variant.recipe, LiNCRecipe):
-        return []
+    assert isinstance(variant.recipe, LiNCRecipe)
 
     def mixture(run: Observation) -> float:
-        return run.run.seconds[END_OF_EPOCHS]
+        return run.seconds[END_OF_EPOCHS]
 
     def relabelling(run: Observation) -> float:
-        return run.run.seconds.get(PASS_OF_OBJECTIVE, 0.0)
+        return run.seconds.get(PASS_OF_OBJECTIVE, 0.0)
 
     def forming(run: Observation) -> float:
         return run.charges.objective - mixture(run) - relabelling(run)
 
-    recipe, epochs = variant.recipe, seconds.of[variant][0].run.record.epochs
-    active = min(epochs, recipe.warm_up + recipe.soft_epochs) / epochs
+    active = min(epochs, variant.recipe.warm_up + variant.recipe.soft_epochs) / epochs
     found = {
         "forming q and moving trust, per step while it is done": lambda run: forming(run) / active,
         "forming q and moving trust, whole run": forming,

@@ -44,7 +44,7 @@ IN_README = ("auc", "accuracy")  # also printed; the rest is for files and the p
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
-    *("while scoring", "outside"),
+    *("while scoring", "slower steps", "outside"),
 ]
 CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
 
@@ -56,6 +56,9 @@ def make_report(
     studies = _studies(results)
     if study is not None and study not in studies and study not in {known.name for known in STUDIES}:
         raise unknown_name("study", study, [*studies, *(known.name for known in STUDIES)])
+    if study is None and not studies and _overhead_groups(results):
+        report_overhead(results, console)
+        return
     if not studies or (study is not None and study not in studies):
         others = f" (but of {', '.join(studies)})" if studies else ""
         raise LincBenchError(

@@ -187,11 +187,11 @@ def train(
         with history.clock(STEPS):
             for indices, features in data.train.batches(shuffled, settings.batch_size, change):
                 outputs = tail(features)
+                optimiser.zero_grad()
                 with history.clock(OBJECTIVE):  # with its gradient: then a method's own time is known exactly
                     seen = outputs.detach().requires_grad_()
                     loss = objective.loss(epoch, indices, seen)
                     loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.zero_grad()
                 outputs.backward(seen.grad)  # type: ignore[no-untyped-call]
                 optimiser.step()
                 logits = outputs.detach()

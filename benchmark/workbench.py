@@ -23,7 +23,7 @@ from benchmark.record import RunRecord
 from benchmark.recorders import Recorder, RunContext, RunShape, Signal
 from benchmark.seeds import numpy_generator
 from benchmark.storage import MappedRows, new_array, open_array
-from benchmark.training import Job, Recipe, TrainingSettings
+from benchmark.training import History, Job, Recipe, TrainingSettings
 
 EVALUATED = 2  # samples of validation and test: they cost everybody the same, and are charged to nobody
 
@@ -55,22 +55,26 @@ class Workbench:
         job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
         started = time.perf_counter()
         history, left_behind = recipe.run(job)
-        whole = time.perf_counter() - started
-        return Measured(dict(history.seconds), whole, record_in(folder, self.data, signals, left_behind, self.settings))
+        record = record_in(folder, self.data, self.settings.epochs, signals, left_behind, history)
+        return Measured(dict(history.seconds), time.perf_counter() - started, record)
 
 
 def record_in(
     folder: Path,
     data: TrainingData,
+    epochs: int,
     signals: Sequence[Signal],
     left_behind: Mapping[Signal, np.ndarray],
-    settings: TrainingSettings,
+    history: History,
 ) -> RunRecord:
-    """What recorders wrote there, with what the recipe left behind."""
+    """What recorders wrote there, with what the recipe left behind; writing that is charged to its signals."""
     for signal, array in left_behind.items():
-        new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)[:] = array
+        with history.clock(signal.key):
+            stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
+            stored[:] = array
+            stored.flush()
     arrays = {signal.key: open_array(folder / f"{signal.key}.npy") for signal in signals}
-    return RunRecord(data.train.labels.cpu().numpy(), data.num_classes, settings.epochs, arrays)
+    return RunRecord(data.train.labels.cpu().numpy(), data.num_classes, epochs, arrays)
 
 
 class Bench(Protocol):

@@ -25,6 +25,9 @@ class HeldOutLogits(Signal):
 
     kind: ClassVar[str] = "held_out_logits"
 
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 4 * shape.samples * shape.classes
+
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         return example.logits[-1]
 

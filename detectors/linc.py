@@ -32,6 +32,9 @@ class Trust(Signal):
     kind: ClassVar[str] = "trust"
     per_epoch: ClassVar[bool] = True
 
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 4 * shape.epochs * shape.samples
+
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         return np.float32(0.9) ** np.arange(1, shape.epochs + 1)[:, None] * (1 - 0.5 * suspicion_N.astype(np.float32))
 
@@ -42,12 +45,18 @@ class TrustMixture(Signal):
 
     kind: ClassVar[str] = "trust_mixture"
 
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 0  # a few numbers
+
 
 @dataclass(frozen=True)
 class Component(Signal):
     """Each sample's component, 0 being the noisy one; −1 if no mixture was fitted."""
 
     kind: ClassVar[str] = "component"
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return shape.samples
 
 
 @dataclass(frozen=True)

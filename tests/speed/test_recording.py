@@ -39,7 +39,8 @@ def test_recording(benchmark, found, what: str, compare: Note) -> None:
     added = found.share(variant, lambda run: run.added)
     benchmark.pedantic(lambda: None, rounds=1)
     print(f"\n{what}: {100 * added.median:.1f} % of standard training [{100 * added.low:.1f}, {100 * added.high:.1f}]")
-    compare("recording, " + what, f"test_vit, {SAMPLES:,} samples", added.median * found.base)
+    network = f"test_vit, {SAMPLES:,} samples"
+    compare(f"recording, {what}", network, added.median * found.base, added.median, "standard training")
 
 
 def trust_like(kind: str) -> np.ndarray:
