@@ -275,13 +275,13 @@ def test_the_note_on_imagenet_has_the_measured_numbers() -> None:
 
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Path:
-    """Two calls; the second replaces what the first wrote of the same setting."""
+    """A call for each path, one after the other; the second keeps what the first wrote."""
     results = tmp_path_factory.mktemp("profile") / "results"
     own = results.parent / "low_margin.py"
     own.write_text(OWN_DETECTOR)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "MEMORY_ROUNDS", 1)
-        for path in ("fast", "fast", "plain"):
+        for path in ("fast", "plain"):
             options = ["--dataset", str(odd_or_even), "--image-size", "32", "--epochs", "2", "--samples", "64"]
             names = ("LiNC", "mean loss", f"{own}:WorstMargin")
             chosen = [word for name in names for word in ("--detector", name)] + ["--path", path, "--rounds", "6"]
