@@ -10,6 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from benchmark.canvas import (
     COLOURS,
@@ -75,7 +76,7 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure | None:
     shared = Line2D([], [], color="black", marker="D", mfc="white", markersize=3.5, linestyle="")
     figure.legend(
         [*(bar[0] for bar, _ in bars), shared],
-        [*(name for _, name in bars), "its share of the whole line-up"],
+        [*(name for _, name in bars), "in the line-up, where signals are shared"],
         loc="outside lower center",
         ncols=4,
     )
@@ -119,6 +120,9 @@ def overhead_growth(rows: pd.DataFrame) -> Figure | None:
             axis.plot(own["samples"], own["added"] / scale, **style)
         axis.set(xscale="log", yscale="log", xlabel="training samples", ylabel=f"added ({label})")
         axis.set_title("time" if quantity == "seconds" else "peak memory")
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        for scaled in (axis.xaxis, axis.yaxis):
+            scaled.set_minor_formatter(NullFormatter())
         _linear_guide(axis, part["samples"], part["added"] / scale)
         axis.grid(linewidth=0.4)
     handles = [Line2D([], [], label=name, **style) for name, style in styles.items()]
