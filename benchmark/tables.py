@@ -221,7 +221,7 @@ def scoring_table(rows: pd.DataFrame) -> pd.DataFrame:
     """What `make bench` measured of scoring: seconds per detector, the fastest first."""
     scoring = rows[rows["what"].str.startswith("scoring, ")].sort_values("milliseconds", kind="stable")
     names = scoring["what"].str.removeprefix("scoring, ")
-    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.1f}".format)})
+    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.2g}".format)})
 
 
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
