@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -26,7 +25,7 @@ from benchmark.progress import Progress
 from benchmark.provenance import origin
 from benchmark.recorders import Predict, RunShape, Signal
 from benchmark.seeds import torch_generator
-from benchmark.table_files import merge_rows
+from benchmark.table_files import merge_rows, same_in
 from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings
 from benchmark.workbench import Measured, Synthetic, record_in
 from detectors import DETECTORS, Detector
@@ -81,13 +80,8 @@ def measure_growth(results: ResultsFolder, progress: Progress) -> None:
         report(0, weights[-1])
         for (measure, point), done in zip(work, weights, strict=True):
             rows = list(measure(point))
-            merge_rows(results, "overhead_growth", rows, partial(_are_among, rows), ["quantity", "axis", "detector"])
+            merge_rows(results, "overhead_growth", rows, partial(same_in, KEY, rows), ["quantity", "axis", "detector"])
             report(done, weights[-1])
-
-
-def _are_among(rows: list[Row], old: pd.DataFrame) -> pd.Series:
-    new = {tuple(str(row[column]) for column in KEY) for row in rows}
-    return pd.Series([tuple(values) in new for values in old[KEY].itertuples(index=False)], index=old.index)
 
 
 def _seconds(point: Point) -> Iterator[Row]:

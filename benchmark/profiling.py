@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pandas as pd
 
 from benchmark.executors import InProcessExecutor
 from benchmark.identity import Json
@@ -32,7 +31,7 @@ from benchmark.plan import Sources, Unit, plan_study
 from benchmark.progress import Progress
 from benchmark.provenance import origin
 from benchmark.studies import LineUp, Study
-from benchmark.table_files import merge_rows
+from benchmark.table_files import merge_rows, same_in
 from benchmark.training import END_OF_EPOCHS, Standard
 from benchmark.workbench import OnDataset
 from detectors import Detector
@@ -58,15 +57,9 @@ def profile(study: Study, sources: Sources, effort: Effort, progress: Progress) 
         unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
         prepare(replace(plan, units=(unit,), to_train=(unit,)), InProcessExecutor(), progress)
         rows, terms = _measure(unit, study.line_ups, effort, progress)
-        merge_rows(sources.results, "overhead", rows, partial(_has, rows, [*SETTING, "line_up"]), SETTING)
+        merge_rows(sources.results, "overhead", rows, partial(same_in, [*SETTING, "line_up"], rows), SETTING)
         if terms:
-            merge_rows(sources.results, "overhead_terms", terms, partial(_has, terms, SETTING), SETTING)
-
-
-def _has(new: list[dict[str, Json]], columns: list[str], old: pd.DataFrame) -> pd.Series:
-    """Rows of which there are new ones with the same in these columns."""
-    measured = {tuple(str(row[column]) for column in columns) for row in new}
-    return pd.Series([tuple(values) in measured for values in old[columns].itertuples(index=False)], index=old.index)
+            merge_rows(sources.results, "overhead_terms", terms, partial(same_in, SETTING, terms), SETTING)
 
 
 def _measure(

@@ -83,12 +83,16 @@ def _report_study(results: ResultsFolder, study: str, console: Console, runs: Co
     groups = _groups(tables)
     for name, group in groups.items():
         if name in IN_README:
-            for title, table in group.tables:
-                console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
-            console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
+            _show(group, console)
     _write_files(results, study, groups, draw_all(lambda name: tables[name], results.figures(study)), console)
     if results.root == DEFAULT_RESULTS:
         _fill_readme(study, _readme_block([groups[name] for name in IN_README if name in groups]))
+
+
+def _show(group: Group, console: Console) -> None:
+    for title, table in group.tables:
+        console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
+    console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
 
 
 def _write_files(
@@ -125,9 +129,7 @@ def _report_overhead(results: ResultsFolder, console: Console, is_shown: bool) -
         return
     if is_shown:
         for group in groups.values():
-            for title, table in group.tables:
-                console.print(for_terminal(title, table.drop(columns=WIDE, errors="ignore")))
-            console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
+            _show(group, console)
     captions = draw_overhead(lambda name: read_table(results.table_data(name)), results.figures(OVERHEAD))
     _write_files(results, OVERHEAD, groups, captions, console)
     if results.root == DEFAULT_RESULTS and "cost" in groups:

@@ -32,6 +32,12 @@ def merge_rows(
         write_text(path, merged[columns].to_csv(index=False, lineterminator="\n"))
 
 
+def same_in(columns: Sequence[str], new: list[Json], old: pd.DataFrame) -> pd.Series:
+    """Which old rows have a new one that is the same in these columns."""
+    measured = {tuple(str(row[column]) for column in columns) for row in new}
+    return pd.Series([tuple(row) in measured for row in old[list(columns)].itertuples(index=False)], index=old.index)
+
+
 def read_as_text(path: Path) -> pd.DataFrame:
     """Numbers as they are written, so that merging changes no byte of a row it keeps."""
     return _as_text(path.read_text()) if path.exists() and path.stat().st_size else pd.DataFrame()
