@@ -101,7 +101,7 @@ class Observation:
 
     base: float  # of standard training, at the pace of this run's own steps
     charges: Charges
-    slower: float  # by how much these steps took longer than those of the twins
+    slower: float  # by how much these steps took longer than those of the twins, by the median epoch
     outside: float  # what the run took beyond its clocks, less the same of its twins
     seconds: Mapping[str, float]  # by clock
     scoring: Mapping[Detector, float]
@@ -189,13 +189,18 @@ def observe(
     def outside_clocks(one: Measured) -> float:
         return one.whole - sum(one.seconds.values())
 
+    def steady_steps(one: Measured) -> float:
+        """As if every epoch took as long as the median one: where the machine stalls, it stalls for a few."""
+        laps = one.laps[STEPS]
+        return float(np.median(laps)) * len(laps)
+
     epochs = twins[0].record.epochs
     objective = of_twins(lambda twin: twin.seconds[OBJECTIVE])
-    own_steps = run.seconds[STEPS] * epochs / variant.recipe.passes(epochs)
+    of_standard = epochs / variant.recipe.passes(epochs)  # of this run's steps
     return Observation(
-        base=own_steps + objective,
+        base=run.seconds[STEPS] * of_standard + objective,
         charges=charges(variant, run, epochs, objective),
-        slower=own_steps - of_twins(lambda twin: twin.seconds[STEPS]),
+        slower=steady_steps(run) * of_standard - of_twins(steady_steps),
         outside=outside_clocks(run) - of_twins(outside_clocks),
         seconds=run.seconds,
         scoring=scoring,

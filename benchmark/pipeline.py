@@ -211,7 +211,7 @@ def train_record(unit: Unit) -> None:
         for split, predictions in history.predictions.items():
             np.save(folder / f"{split}_predictions.npy", np.stack(predictions))
         write_json(folder / "history.json", history.rows)
-        seconds = dict(history.seconds) | {"whole run": time.perf_counter() - started}
+        seconds = history.seconds | {"whole run": time.perf_counter() - started}
         keys = [*(signal.key for signal in unit.signals), *_carried_over(unit, folder)]
         arrays = {key: open_array(folder / f"{key}.npy") for key in keys}
         about = {

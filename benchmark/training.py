@@ -72,7 +72,7 @@ class History:
 
     rows: list[dict[str, float]] = field(default_factory=list)
     predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    laps: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds of each time a clock ran
     device: str = "cpu"
     _running: list[str] = field(default_factory=list)  # clocks, each inside the one before
     _charged: float = 0.0  # seconds already charged to clocks inside the running one
@@ -88,7 +88,7 @@ class History:
         finally:
             self._running.pop()
             elapsed = self._now() - start
-            self.seconds[part] += elapsed - self._charged
+            self.laps[part].append(elapsed - self._charged)
             self._charged = outer + elapsed
 
     def _now(self) -> float:
@@ -97,9 +97,13 @@ class History:
             getattr(torch, self.device).synchronize()
         return time.perf_counter()
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {part: sum(laps) for part, laps in self.laps.items()}
+
     def add_time_of(self, other: "History") -> None:
-        for part, seconds in other.seconds.items():
-            self.seconds[part] += seconds
+        for part, laps in other.laps.items():
+            self.laps[part] += laps
 
     def on_behalf(self, part: str) -> str:
         """A name for `part` that says whose clock is running, since that is who has to pay for it."""

@@ -32,9 +32,13 @@ EVALUATED = 2  # samples of validation and test: they cost everybody the same, a
 class Measured:
     """One run: seconds by clock, those of the whole loop, and what it left behind."""
 
-    seconds: Mapping[str, float]
+    laps: Mapping[str, Sequence[float]]  # of each time a clock ran
     whole: float
     record: RunRecord
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        return {part: sum(laps) for part, laps in self.laps.items()}
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Workbench:
         started = time.perf_counter()
         history, left_behind = recipe.run(job)
         record = record_in(folder, self.data, self.settings.epochs, signals, left_behind, history)
-        return Measured(dict(history.seconds), time.perf_counter() - started, record)
+        return Measured(history.laps, time.perf_counter() - started, record)
 
 
 def record_in(

@@ -52,7 +52,7 @@ LOOP = {STEPS: 10.0, OBJECTIVE: 1.0, END_OF_EPOCHS: 0.0, EVALUATION: 3.0}
 
 def measured(**seconds: float) -> Measured:
     everything = LOOP | seconds
-    return Measured(everything, sum(everything.values()), NOTHING)
+    return Measured({part: [taken] for part, taken in everything.items()}, sum(everything.values()), NOTHING)
 
 
 def twin() -> Measured:
@@ -114,6 +114,14 @@ def test_a_term_is_told_per_step_while_it_is_done() -> None:
     seconds = Seconds({linc: [observe(linc, run, (twin(), twin()), {})] * 6})
     shares = {term["term"]: term["share"] for term in terms_of(seconds, linc, epochs=30)}
     assert list(shares.values()) == pytest.approx([0.3, 0.1, 0.05, 0.02], rel=1e-3)
+
+
+def test_a_stall_in_few_epochs_does_not_count_as_slower_steps() -> None:
+    stalled = replace(twin(), laps=twin().laps | {STEPS: [0.3] * 28 + [0.2, 5.0]})
+    even = replace(twin(), laps=twin().laps | {STEPS: [0.3] * 30})
+    assert observe(TWIN, stalled, (even, even), {}).slower == pytest.approx(0.0)
+    slow = replace(twin(), laps=twin().laps | {STEPS: [0.4] * 30})
+    assert observe(TWIN, slow, (even, stalled), {}).slower == pytest.approx(3.0)
 
 
 def test_the_interval_of_a_median_is_that_of_order_statistics() -> None:
@@ -260,6 +268,9 @@ def test_exponents_and_slopes_are_those_of_the_law_behind_the_rows() -> None:
     assert table.loc["LiNC", "bytes per sample"] == "20.0", "beyond the record"
     assert table.loc["LiNC", "recorded per sample"] == "53.0"
     assert table.loc["AUM", "by classes"] == "–"
+    with_constant = pd.DataFrame(GROWTH).assign(added=lambda rows: rows["added"] + 3e6)
+    grown = growth_table(with_constant[with_constant["quantity"] != "seconds"]).set_index("detector")
+    assert grown.loc["LiNC", "memory by samples"] == "1.00", "what every size needs alike is not growth"
     few = pd.DataFrame(GROWTH[:2])
     assert exponent(few, "samples") == "–"
 
