@@ -20,16 +20,17 @@ from benchmark.executors import default_workers, make_executor
 from benchmark.features import in_bytes, remove_store, store_bytes, stores_in
 from benchmark.growth import measure_growth
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
-from benchmark.noise import NOISE_KINDS, noise_named
-from benchmark.own_detectors import is_detector_file, load_detector, loaded_files
+from benchmark.noise import NOISE_KINDS
+from benchmark.overrides import overridden, within
+from benchmark.own_detectors import loaded_files
 from benchmark.pipeline import Outcome, carry_out
 from benchmark.plan import Plan, Sources, Unit, plan_study
 from benchmark.profiling import Effort, profile
 from benchmark.progress import Progress, duration
 from benchmark.report import make_report, report_overhead
 from benchmark.storage import locked
-from benchmark.studies import STUDIES, LineUp, Study, study_named
-from detectors import DETECTORS, LINE_UPS, detector_named
+from benchmark.studies import STUDIES, LineUp, study_named
+from detectors import DETECTORS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +110,13 @@ def command_line() -> argparse.ArgumentParser:
 
 def _add_study_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", nargs="?", default="demo", help="default: demo")
-    parser.add_argument("--dataset", action="append", help="a name or a path (.npz, .csv, image folder); repeatable")
+    parser.add_argument(
+        "--dataset",
+        action="append",
+        metavar="DATASET",
+        help="a name or a path (.npz, .csv, image folder), or NAME=PATH: a file for the study's data set of that name; "
+        "default: all of the study's; repeatable",
+    )
     parser.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
     parser.add_argument("--backbone", help="any timm name")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
@@ -151,13 +158,12 @@ def _list(_: argparse.Namespace, console: Console) -> int:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    study = _overridden(study_named(options.study), options)
+    study = overridden(study_named(options.study), options)
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
     plan = plan_study(study, sources, options.force)
-    workers = _within("--workers", options.workers, 1, 4096) or default_workers(
-        study.training.threads, study.training.device
-    )
+    training = study.grids[0].training
+    workers = within("--workers", options.workers, 1, 4096) or default_workers(training.threads, training.device)
     if not plan.stores_to_compute():
         workers = min(workers, max(1, len(plan.to_train)))
     if options.dry_run:
@@ -182,8 +188,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 def _profile(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
-    rounds = _within("--rounds", options.rounds, 6, 1000) or Effort().rounds  # fewer have no interval
-    effort = Effort(rounds, _within("--samples", options.samples, 32, 10**6) or Effort().samples)
+    rounds = within("--rounds", options.rounds, 6, 1000) or Effort().rounds  # fewer have no interval
+    effort = Effort(rounds, within("--samples", options.samples, 32, 10**6) or Effort().samples)
     progress = Progress(_console(stderr=True))
     if options.growth:
         if options.detector or options.dataset or options.samples or options.rounds:
@@ -196,86 +202,16 @@ def _profile(options: argparse.Namespace, console: Console) -> int:
     else:
         for plain in {"fast": (False,), "plain": (True,), "both": (False, True)}[options.path]:
             options.plain = plain
-            study = _overridden(study_named(options.study), options)
-            if not study.detectors:
-                raise LincBenchError(f"The study {study.name} scores no detectors. Name some with --detector.")
+            grid = overridden(study_named(options.study), options).grids[0]
+            if not grid.detectors:
+                raise LincBenchError(f"The study {options.study} scores no detectors. Name some with --detector.")
             if options.detector:  # what a whole line-up shares is not to be mixed up with what a part of it shares
-                parts = [LineUp(f"{line_up.name}, chosen", line_up.detectors) for line_up in study.line_ups]
-                study = replace(study, line_ups=tuple(parts))
+                parts = [LineUp(f"{line_up.name}, chosen", line_up.detectors) for line_up in grid.line_ups]
+                grid = replace(grid, line_ups=tuple(parts))
             results.prepare()
-            profile(study, Sources(results, options.data_root, options.weights), effort, progress)
+            profile(grid, Sources(results, options.data_root, options.weights), effort, progress)
     report_overhead(results, console)
     return 0
-
-
-def _overridden(study: Study, options: argparse.Namespace) -> Study:
-    """The study with what the command line says instead."""
-    device = _device(options.device)
-    training = replace(
-        study.training,
-        epochs=_within("--epochs", options.epochs, 1, 100_000) or study.training.epochs,
-        batch_size=_within("--batch-size", options.batch_size, 1, 10**6) or study.training.batch_size,
-        plain=options.plain or options.augment or study.training.plain,
-        augment=options.augment or study.training.augment,
-    )
-    changed = replace(
-        study,
-        datasets=tuple(dict.fromkeys(options.dataset or study.datasets)),
-        rates=tuple(dict.fromkeys(options.rate if options.rate is not None else study.rates)),
-        training_seeds=_seeds("--seed", options.seed) or study.training_seeds,
-        noise_seeds=_seeds("--noise-seed", options.noise_seed) or study.noise_seeds,
-        line_ups=_chosen_line_ups(study, options.detector) if options.detector else study.line_ups,
-        noise=noise_named(options.noise).name if options.noise else study.noise,
-        backbone=replace(
-            study.backbone,
-            name=options.backbone or study.backbone.name,
-            image_size=_within("--image-size", options.image_size, 8, 2048) or study.backbone.image_size,
-            feature_dtype=options.feature_dtype or study.backbone.feature_dtype,
-        ),
-        training=training,
-    )
-    is_modified = changed != study or options.weights is not None
-    name = options.name or (f"{study.name}-modified" if is_modified else study.name)
-    return replace(changed, name=name, training=replace(training, device=device), is_modified=is_modified)
-
-
-def _chosen_line_ups(study: Study, names: list[str]) -> tuple[LineUp, ...]:
-    """The named detectors in every line-up that has them. One from a file of its own joins them, or the whole study."""
-    own = tuple(load_detector(name) for name in names if is_detector_file(name))
-    known = {detector_named(name).name for name in names if not is_detector_file(name)}
-    chosen = [
-        LineUp(name, tuple(one for one in detectors if one.name in known)) for name, detectors in LINE_UPS.items()
-    ]
-    line_ups = chosen if known else list(study.line_ups) or [LineUp("original", ())]
-    line_ups[0] = LineUp(line_ups[0].name, tuple(dict.fromkeys((*line_ups[0].detectors, *own))))
-    labels = [detector.label for detector in line_ups[0].detectors]
-    for detector in own:
-        if labels.count(detector.label) > 1:
-            raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
-    return tuple(line_up for line_up in line_ups if line_up.detectors)
-
-
-def _within(option: str, value: int | None, least: int, most: int) -> int | None:
-    if value is not None and not least <= value <= most:
-        raise LincBenchError(f"{option} is {value}; it must be from {least} to {most:,}.")
-    return value
-
-
-def _seeds(option: str, values: list[int] | None) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(_within(option, value, 0, 2**31) or 0 for value in values or ()))
-
-
-def available_devices() -> dict[str, bool]:
-    return {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-
-
-def _device(wanted: str | None) -> str:
-    there = available_devices()
-    if wanted in (None, "auto"):
-        return next(device for device in ("cuda", "mps", "cpu") if there[device])
-    if not there[str(wanted)]:
-        raise LincBenchError(f"This machine has no {wanted} device that torch can use; leave --device out, or use cpu.")
-    return str(wanted)
 
 
 def _show_plan(plan: Plan, workers: int, console: Console) -> None:

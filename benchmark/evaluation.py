@@ -167,27 +167,27 @@ def _add_comparison(
 ) -> None:
     """ROC curves, and how far detectors agree: of the first seed only, since the files are committed."""
     for entry in entries:
-        about = _about(plan, entry.unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
-        rows["roc"] += [about | point for point in figure_data.roc(truth, scores[entry])]
+        of_entry = _key(plan, entry.unit) | {"line_up": entry.line_up, "detector": entry.detector.label}
+        rows["roc"] += [of_entry | point for point in figure_data.roc(truth, scores[entry])]
     for line_up in dict.fromkeys(entry.line_up for entry in entries):
         members = {entry.detector.label: scores[entry] for entry in entries if entry.line_up == line_up}
-        about = _about(plan, entries[0].unit, runs) | {"line_up": line_up}
-        rows["agreement"] += [about | pair for pair in figure_data.agreement(members)]
+        of_line_up = _key(plan, entries[0].unit) | {"line_up": line_up}
+        rows["agreement"] += [of_line_up | pair for pair in figure_data.agreement(members)]
 
 
 def _add_run(rows: Rows, plan: Plan, unit: Unit, run: Judged) -> None:
     """What is known of a run beside detection; recipes that only serve a detector have no accuracy of their own."""
-    recipe, about = unit.run.recipe, _about(plan, unit, {unit: run})
+    recipe, key = unit.run.recipe, _key(plan, unit)
     if recipe not in plan.study.recipes:
         return
-    rows["accuracy"].append(about | _accuracy(unit, run.key))
-    rows["curves"] += [about | row for row in read_history(unit.folder)]
+    rows["accuracy"].append(_about(plan, unit, {unit: run}) | _accuracy(unit, run.key))
+    rows["curves"] += [key | row for row in read_history(unit.folder)]
     if isinstance(recipe, LiNCRecipe):
-        rows["trust_histograms"] += [about | row for row in figure_data.trust_histogram(run, recipe)]
-        rows["mixtures"] += [about | row for row in figure_data.mixture_components(run)]
-        rows["corrections"] += [about | row for row in figure_data.corrections(run, recipe)]
+        rows["trust_histograms"] += [key | row for row in figure_data.trust_histogram(run, recipe)]
+        rows["mixtures"] += [key | row for row in figure_data.mixture_components(run)]
+        rows["corrections"] += [key | row for row in figure_data.corrections(run, recipe)]
     if TRAIN_LOGITS in run.record and _is_first_seed(plan, unit):
-        rows["data_maps"] += [about | row for row in figure_data.data_map(run)]
+        rows["data_maps"] += [key | row for row in figure_data.data_map(run)]
 
 
 def _add_epochs(
@@ -200,10 +200,10 @@ def _add_epochs(
     if why_undefined(run.is_mislabelled):
         return
     points = known.get(key, [])
-    if len(points) != run.record.epochs:
+    if len(points) != len(figure_data.epochs_read(run.record.epochs)):
         points = figure_data.auc_by_epochs([runs[unit] for unit in entry.runs], entry.detector)
-    about = _about(plan, entry.unit, runs) | {"line_up": entry.line_up, "detector": entry.detector.label}
-    rows["auc_by_epochs"] += [about | {"scores": key[2]} | point for point in points]
+    of_entry = _key(plan, entry.unit) | {"line_up": entry.line_up, "detector": entry.detector.label}
+    rows["auc_by_epochs"] += [of_entry | {"scores": key[2]} | point for point in points]
 
 
 def _scores_digest(entry: Entry) -> str:
@@ -229,8 +229,10 @@ def _judged(unit: Unit) -> Judged:
 
 
 def _is_first_seed(plan: Plan, unit: Unit) -> bool:
-    run, study = unit.run, plan.study
-    return run.training.seed == study.training_seeds[0] and run.noise.seed == study.noise_seeds[0]
+    """Of those that the plan has in the unit's setting."""
+    alike = [other.run for other in plan.units if other.run.setting_id == unit.run.setting_id]
+    seeds = [(run.noise.seed, run.training.seed) for run in alike]
+    return (unit.run.noise.seed, unit.run.training.seed) == seeds[0]
 
 
 def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
@@ -248,11 +250,15 @@ def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
     return (a.setting_id, a.noise.seed, a.recipe) == (b.setting_id, b.noise.seed, b.recipe)
 
 
+def _key(plan: Plan, unit: Unit) -> dict[str, Json]:
+    """Rows that are many say only which run they are of; the table of runs says the rest (`with_runs`)."""
+    return {"study": plan.study.name, "run": unit.run.run_id}
+
+
 def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
     run = unit.run
     return {
-        "study": plan.study.name,
-        "run": run.run_id,
+        **_key(plan, unit),
         "dataset": run.dataset,
         "classes": unit.info.num_classes,
         "samples": unit.info.sizes[0],

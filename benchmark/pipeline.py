@@ -167,7 +167,7 @@ def run_unit(unit: Unit) -> Outcome:
     """Trains unless the record is there, then scores what is not scored yet; safe to call from two processes."""
     results = unit.sources.results
     with locked(results.locks, unit.run.run_id):
-        needs_training = unit.force or not unit.is_trained()
+        needs_training = unit.is_to_train()
         if needs_training:
             try:
                 train_record(unit)

@@ -1,7 +1,8 @@
 """From a study to units of work: what is to be trained and scored, and what is there already."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
 from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
-from benchmark.studies import Study
+from benchmark.studies import Grid, Study
 from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
 
@@ -30,20 +31,20 @@ class RunSettings:
     training: TrainingSettings
     recipe: Recipe
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         noise, seeds = self.noise, f"n{self.noise.seed}-t{self.training.seed}"
         digest = digest_of(settings_of(self))
         return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
 
-    @property
+    @cached_property
     def setting_id(self) -> str:
         """What runs that may be averaged have in common: everything but seeds and recipe."""
         common = settings_of(self)
         del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
         return digest_of(common, 8)
 
-    @property
+    @cached_property
     def protocol_id(self) -> str:
         """What settings have in common that differ in data set and noise rate only: a column of the paper's tables."""
         common = settings_of(self)
@@ -112,6 +113,17 @@ class Unit:
         there = open_record(self.folder).arrays
         return [signal.key for signal in self.signals if signal.key not in there]
 
+    def joined_with(self, other: "Unit") -> "Unit":
+        """The same run, with what either needs of it."""
+        return replace(
+            self,
+            signals=tuple(dict.fromkeys((*self.signals, *other.signals))),
+            detectors=tuple(dict.fromkeys((*self.detectors, *other.detectors))),
+        )
+
+    def is_to_train(self) -> bool:
+        return self.force or not self.is_trained()
+
     def is_trained(self) -> bool:
         """Opens the record, so that a damaged one is an error."""
         return self.folder.exists() and not self.missing_signals()
@@ -129,11 +141,12 @@ class Plan:
 
     def notes(self) -> list[str]:
         """What a reader of the results should know beforehand."""
-        epochs = self.study.training.epochs
-        wanting = {unit.run.recipe.name: unit.run.recipe.min_epochs for unit in self.units}
+        wanting = dict.fromkeys(
+            (unit.run.recipe_label, unit.run.recipe.min_epochs, unit.shape.epochs) for unit in self.units
+        )
         return [
             f"the recipe '{name}' needs {least} epochs for all of its phases; {epochs} leave some out."
-            for name, least in wanting.items()
+            for name, least, epochs in wanting
             if epochs < least
         ]
 
@@ -142,21 +155,29 @@ class Plan:
 
 
 def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
-    check_name(study.backbone.name)
-    backbone = replace(study.backbone, weights=weights_identity(study.backbone.name, sources.weights_file))
+    """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs."""
+    units: dict[RunSettings, Unit] = {}
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
-    for argument, info in infos.items():
-        if info.sizes[0] < study.training.batch_size:
+    for unit in (unit for grid in study.grids for unit in _units_of(grid, infos, sources, force)):
+        other = units.get(unit.run)
+        units[unit.run] = unit if other is None else other.joined_with(unit)
+    return Plan(study, tuple(units.values()), tuple(unit for unit in units.values() if unit.is_to_train()), sources)
+
+
+def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], sources: Sources, force: bool) -> Iterator[Unit]:
+    check_name(grid.backbone.name)
+    backbone = replace(grid.backbone, weights=weights_identity(grid.backbone.name, sources.weights_file))
+    for argument in grid.datasets:
+        if infos[argument].sizes[0] < grid.training.batch_size:
             raise LincBenchError(
-                f"{argument} has {info.sizes[0]} training samples, fewer than one batch of "
-                f"{study.training.batch_size}. Choose a smaller batch with --batch-size."
+                f"{argument} has {infos[argument].sizes[0]} training samples, fewer than one batch of "
+                f"{grid.training.batch_size}. Choose a smaller batch with --batch-size."
             )
-    for detector in study.detectors:
+    for detector in grid.detectors:
         _check_needs(detector)
-    recipes = dict.fromkeys([*study.recipes, *(detector.training for detector in study.detectors)])
-    kind = noise_named(study.noise)
-    axes = product(study.datasets, study.rates, study.noise_seeds, study.training_seeds, recipes)
-    units = []
+    recipes = dict.fromkeys([*grid.recipes, *(detector.training for detector in grid.detectors)])
+    kind = noise_named(grid.noise)
+    axes = product(grid.datasets, grid.rates, grid.noise_seeds, grid.training_seeds, recipes)
     for argument, rate, noise_seed, training_seed, recipe in axes:
         info = infos[argument]
         run = RunSettings(
@@ -164,12 +185,11 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
             dataset_identity=info.identity,
             noise=NoiseSettings(kind.name, kind.version, rate, noise_seed),
             backbone=backbone,
-            training=replace(study.training, seed=training_seed),
+            training=replace(grid.training, seed=training_seed),
             recipe=recipe,
         )
-        detectors = tuple(detector for detector in study.detectors if detector.training == recipe)
-        units.append(Unit(run, info, argument, signals_for(recipe, detectors), detectors, sources, force))
-    return Plan(study, tuple(units), tuple(unit for unit in units if force or not unit.is_trained()), sources)
+        detectors = tuple(detector for detector in grid.detectors if detector.training == recipe)
+        yield Unit(run, info, argument, signals_for(recipe, detectors), detectors, sources, force)
 
 
 def _check_needs(detector: Detector) -> None:

@@ -30,7 +30,7 @@ from benchmark.pipeline import prepare
 from benchmark.plan import Sources, Unit, plan_study
 from benchmark.progress import Progress
 from benchmark.provenance import origin
-from benchmark.studies import LineUp, Study
+from benchmark.studies import Grid, LineUp, Study
 from benchmark.table_files import merge_rows, same_in
 from benchmark.training import END_OF_EPOCHS, Standard
 from benchmark.workbench import OnDataset
@@ -49,14 +49,15 @@ class Effort:
     samples: int = 256
 
 
-def profile(study: Study, sources: Sources, effort: Effort, progress: Progress) -> None:
+def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) -> None:
     """Writes a row per detector into overhead.csv, and LiNC's own terms into overhead_terms.csv."""
-    for dataset in study.datasets:
-        one = replace(study, datasets=(dataset,), rates=(RATE,), noise_seeds=(0,), training_seeds=(0,))
-        plan = plan_study(replace(one, recipes=(Standard(),)), sources, force=True)
+    for dataset in grid.datasets:
+        one = replace(grid, datasets=(dataset,), rates=(RATE,), noise_seeds=(0,), training_seeds=(0,))
+        study = Study("profile", "", (replace(one, recipes=(Standard(),)),))
+        plan = plan_study(study, sources, force=True)
         unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
         prepare(replace(plan, units=(unit,), to_train=(unit,)), InProcessExecutor(), progress)
-        rows, terms = _measure(unit, study.line_ups, effort, progress)
+        rows, terms = _measure(unit, grid.line_ups, effort, progress)
         merge_rows(sources.results, "overhead", rows, partial(same_in, [*SETTING, "line_up"], rows), SETTING)
         if terms:
             merge_rows(sources.results, "overhead_terms", terms, partial(same_in, SETTING, terms), SETTING)

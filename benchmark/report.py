@@ -19,7 +19,7 @@ from benchmark.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.plots import draw_all
 from benchmark.storage import write_json, write_text
 from benchmark.studies import STUDIES
-from benchmark.table_files import read_table
+from benchmark.table_files import read_table, with_runs
 from benchmark.tables import (
     Group,
     accuracy_table,
@@ -161,7 +161,8 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
             return everything
         return everything[(everything["study"] == study) & (everything["run"].isin(runs) if runs else True)]
 
-    tables = {table: rows(table) for table in TABLES}
+    of_study = {table: rows(table) for table in TABLES}
+    tables = {table: with_runs(some, of_study["runs"]) for table, some in of_study.items()}
     if tables["runs"].empty or "protocol" not in tables["metrics" if len(tables["metrics"]) else "runs"]:
         raise LincBenchError(
             f"The files in {results.root} were written by an older version of LiNC-Bench. Make them again with: "

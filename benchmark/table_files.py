@@ -49,3 +49,11 @@ def _as_text(csv: str) -> pd.DataFrame:
 
 def read_table(path: Path) -> pd.DataFrame:
     return pd.read_csv(path) if path.exists() and path.stat().st_size else pd.DataFrame()
+
+
+def with_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows that say only which run they are of, with what the table of runs says of it."""
+    if rows.empty or runs.empty:
+        return rows
+    key = ["study", "run"]
+    return rows.merge(runs[[*key, *(column for column in runs if column not in rows)]], on=key, how="left")

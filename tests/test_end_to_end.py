@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from benchmark import cli
+from benchmark import cli, overrides
 from benchmark.cli import main
 from benchmark.layout import ResultsFolder
 from benchmark.own_detectors import load_file
@@ -114,7 +114,8 @@ def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytes
 
 
 def test_paper_studies_can_be_planned_without_data_or_weights(tmp_path: Path) -> None:
-    training = study_named("paper-auc").training
+    (grid,) = study_named("paper-auc").grids
+    training = grid.training
     assert (training.epochs, training.batch_size, training.learning_rate, training.weight_decay) == (
         70,
         128,
@@ -122,7 +123,7 @@ def test_paper_studies_can_be_planned_without_data_or_weights(tmp_path: Path) ->
         1e-4,
     )
     assert (training.milestones, training.decay) == ((10, 20, 40, 60), 0.7)
-    assert study_named("paper-auc").backbone.name == "vit_small_patch8_224.dino"
+    assert grid.backbone.name == "vit_small_patch8_224.dino"
     assert len(study_named("paper-accuracy").datasets) == 10
     plan = plan_study(study_named("paper-accuracy"), Sources(ResultsFolder(tmp_path)))
     assert len(plan.units) == 10 * 6 * 3 * 2
@@ -165,7 +166,8 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
     def with_failures(name: str) -> Study:
         study = study_named(name)
         named = tuple(detector for detector in DETECTORS if detector.name in QUICK_DETECTORS)
-        return replace(study, line_ups=(LineUp("original", (*named, _Raises(), _NotANumber())),))
+        line_up = LineUp("original", (*named, _Raises(), _NotANumber()))
+        return replace(study, grids=(replace(study.grids[0], line_ups=(line_up,)),))
 
     monkeypatch.setattr(cli, "study_named", with_failures)
     times = training_times(copied)
@@ -229,7 +231,7 @@ def test_weights_of_another_network_stop_the_run_before_anything_is_written(
 
 @pytest.mark.parametrize("device", ["cuda", "mps"])
 def test_a_device_that_is_not_there(device: str, fails: Callable[..., str], tmp_path: Path) -> None:
-    if cli.available_devices()[device]:
+    if overrides.available_devices()[device]:
         pytest.skip(f"this machine has {device}")
     assert f"has no {device} device" in fails("run", "--device", device, "--results", tmp_path / "results")
 

@@ -1,0 +1,103 @@
+"""What the command line says instead of what a study says."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from benchmark.errors import LincBenchError
+from benchmark.noise import noise_named
+from benchmark.own_detectors import is_detector_file, load_detector
+from benchmark.studies import Grid, LineUp, Study
+from detectors import LINE_UPS, detector_named
+
+
+def overridden(study: Study, options: argparse.Namespace) -> Study:
+    """The study with what the command line says instead, in each of its grids."""
+    grids = [
+        _overridden_grid(grid, _datasets(study, grid, options.dataset or study.datasets), options)
+        for grid in study.grids
+    ]
+    changed = replace(study, grids=tuple(grid for grid in grids if grid.datasets))
+    is_modified = changed != study or options.weights is not None
+    name = options.name or (f"{study.name}-modified" if is_modified else study.name)
+    training = [replace(grid.training, device=_device(options.device)) for grid in changed.grids]
+    on_device = tuple(replace(grid, training=one) for grid, one in zip(changed.grids, training, strict=True))
+    return replace(changed, name=name, grids=on_device, is_modified=is_modified)
+
+
+def _datasets(study: Study, grid: Grid, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Those of the grid that are wanted, NAME=PATH being a file for one of them, and those that the study has not."""
+    found = []
+    for text in wanted:
+        name, equals, path = text.partition("=")
+        if name not in study.datasets:
+            found.append(text)
+        elif name in grid.datasets:
+            found.append(path if equals else name)
+    return tuple(dict.fromkeys(found))
+
+
+def _overridden_grid(grid: Grid, datasets: tuple[str, ...], options: argparse.Namespace) -> Grid:
+    return replace(
+        grid,
+        datasets=datasets,
+        rates=tuple(dict.fromkeys(options.rate if options.rate is not None else grid.rates)),
+        training_seeds=_seeds("--seed", options.seed) or grid.training_seeds,
+        noise_seeds=_seeds("--noise-seed", options.noise_seed) or grid.noise_seeds,
+        line_ups=_chosen_line_ups(grid, options.detector) if options.detector else grid.line_ups,
+        noise=noise_named(options.noise).name if options.noise else grid.noise,
+        backbone=replace(
+            grid.backbone,
+            name=options.backbone or grid.backbone.name,
+            image_size=within("--image-size", options.image_size, 8, 2048) or grid.backbone.image_size,
+            feature_dtype=options.feature_dtype or grid.backbone.feature_dtype,
+        ),
+        training=replace(
+            grid.training,
+            epochs=within("--epochs", options.epochs, 1, 100_000) or grid.training.epochs,
+            batch_size=within("--batch-size", options.batch_size, 1, 10**6) or grid.training.batch_size,
+            plain=options.plain or options.augment or grid.training.plain,
+            augment=options.augment or grid.training.augment,
+        ),
+    )
+
+
+def _chosen_line_ups(grid: Grid, names: list[str]) -> tuple[LineUp, ...]:
+    """The named detectors in every line-up that has them. One from a file of its own joins them, or the whole study."""
+    own = tuple(load_detector(name) for name in names if is_detector_file(name))
+    known = {detector_named(name).name for name in names if not is_detector_file(name)}
+    chosen = [
+        LineUp(name, tuple(one for one in detectors if one.name in known)) for name, detectors in LINE_UPS.items()
+    ]
+    line_ups = chosen if known else list(grid.line_ups) or [LineUp("original", ())]
+    line_ups[0] = LineUp(line_ups[0].name, tuple(dict.fromkeys((*line_ups[0].detectors, *own))))
+    labels = [detector.label for detector in line_ups[0].detectors]
+    for detector in own:
+        if labels.count(detector.label) > 1:
+            raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
+    return tuple(line_up for line_up in line_ups if line_up.detectors)
+
+
+def within(option: str, value: int | None, least: int, most: int) -> int | None:
+    if value is not None and not least <= value <= most:
+        raise LincBenchError(f"{option} is {value}; it must be from {least} to {most:,}.")
+    return value
+
+
+def _seeds(option: str, values: list[int] | None) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(within(option, value, 0, 2**31) or 0 for value in values or ()))
+
+
+def available_devices() -> dict[str, bool]:
+    return {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+
+
+def _device(wanted: str | None) -> str:
+    there = available_devices()
+    if wanted in (None, "auto"):
+        return next(device for device in ("cuda", "mps", "cpu") if there[device])
+    if not there[str(wanted)]:
+        raise LincBenchError(f"This machine has no {wanted} device that torch can use; leave --device out, or use cpu.")
+    return str(wanted)

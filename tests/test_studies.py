@@ -1,0 +1,85 @@
+"""Studies as values: grids that share runs, and what the command line changes in them."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.cli import command_line
+from benchmark.layout import ResultsFolder
+from benchmark.overrides import overridden
+from benchmark.plan import Sources, plan_study
+from benchmark.studies import STUDIES, Study, study_named
+from detectors import detector_named
+
+
+def changed(study: str, *options: str) -> Study:
+    return overridden(study_named(study), command_line().parse_args(["run", study, *options]))
+
+
+def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: Path) -> None:
+    study = study_named("medmnist-auc")
+    plan = plan_study(study, Sources(ResultsFolder(tmp_path)))
+    ids = [unit.run.run_id for unit in plan.units]
+    assert len(ids) == len(set(ids)) == 4 * 3 * 2 + 2, "four data sets, three seeds, two recipes; two runs in folds"
+    vog = [unit for unit in plan.units if detector_named("VoG") in unit.detectors]
+    assert {(unit.run.dataset, unit.run.training.seed) for unit in vog} == {("breastmnist", 0), ("pneumoniamnist", 0)}
+    assert all(detector_named("AUM") in unit.detectors for unit in vog), "what the other grid scores is scored too"
+    for unit in plan.units:
+        assert {signal for detector in unit.detectors for signal in detector.needs} <= set(unit.signals)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_every_study_can_be_planned_without_data(study: Study, tmp_path: Path) -> None:
+    plan = plan_study(study, Sources(ResultsFolder(tmp_path)))
+    assert plan.units == plan.to_train
+
+
+def test_the_accuracy_study_reads_the_records_of_the_detection_study(tmp_path: Path) -> None:
+    sources = Sources(ResultsFolder(tmp_path))
+    names = ("medmnist-auc", "medmnist-accuracy")
+    one, other = ({unit.run for unit in plan_study(study_named(name), sources).units} for name in names)
+    shared = one & other
+    assert len(shared) == 4 * 3 * 2, "20 % noise is trained once"
+
+
+def test_chosen_data_sets_stay_in_the_grids_that_have_them() -> None:
+    study = changed("medmnist-accuracy", "--dataset", "dermamnist")
+    assert study.datasets == ("dermamnist",)
+    assert {grid.noise for grid in study.grids} == {"symmetric"}, "the grid of two classes has nothing left"
+    assert study.name == "medmnist-accuracy-modified"
+
+
+def test_a_file_can_stand_for_a_data_set_of_the_study() -> None:
+    options = ("--dataset", "breastmnist", "--dataset", "bloodmnist=a/b=c.npz", "--name", "medmnist-accuracy")
+    study = changed("medmnist-accuracy", *options)
+    assert [grid.datasets for grid in study.grids] == [
+        ("breastmnist", "a/b=c.npz"),
+        ("breastmnist", "a/b=c.npz"),
+        ("breastmnist",),
+    ]
+    assert (study.name, study.is_modified) == ("medmnist-accuracy", True)
+
+
+def test_a_data_set_that_the_study_has_not_joins_every_grid() -> None:
+    study = changed("medmnist-auc", "--dataset", "breastmnist", "--dataset", "digits")
+    assert [grid.datasets for grid in study.grids] == [("breastmnist", "digits")] * 2
+
+
+def test_what_is_not_said_is_not_changed() -> None:
+    for study in STUDIES:
+        assert changed(study.name) == study
+
+
+def test_the_ablation_changes_one_thing_at_a_time() -> None:
+    base, of_linc, *others = study_named("ablation").grids
+    assert base.recipes[1] in of_linc.recipes
+    for grid in others:
+        differing = [
+            name
+            for part, usual in ((grid.training, base.training), (grid.backbone, base.backbone))
+            for name, value in vars(part).items()
+            if value != vars(usual)[name]
+        ]
+        assert len(differing) == 1
+    phases = {(recipe.warm_up, recipe.soft_epochs) for recipe in of_linc.recipes}
+    assert len(phases) == 9
