@@ -1,7 +1,8 @@
-"""The command line: `linc-bench list`, `run`, `report` and `features`."""
+"""The command line: `linc-bench list`, `run`, `profile`, `report`, `verify` and `features`."""
 
 import argparse
 import errno
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ from benchmark.progress import Progress, duration
 from benchmark.report import make_report, report_overhead
 from benchmark.storage import locked
 from benchmark.studies import STUDIES, LineUp, study_named
+from benchmark.tables import for_terminal
+from benchmark.verify import TOLERANCE, choose, plans_of, verify
 from detectors import DETECTORS
 
 
@@ -97,13 +100,22 @@ def command_line() -> argparse.ArgumentParser:
     report.set_defaults(command=_report)
     report.add_argument("study", nargs="?", help="default: every study with results")
 
+    verify = commands.add_parser("verify", help="make committed rows again, picked at random, and compare")
+    verify.set_defaults(command=_verify)
+    verify.add_argument("study", nargs="?", help="default: every study whose rows can be made again")
+    verify.add_argument("--sample", type=int, default=5, metavar="N", help="rows to make again; default: 5")
+    verify.add_argument("--seed", type=int, help="which rows; default: others every time")
+    verify.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+    verify.add_argument("--dataset", action="append", metavar="NAME=PATH", help="a file that was used for a data set")
+    _add_source_options(verify)
+
     features = commands.add_parser("features", help="list cached features, or remove them")
     features.set_defaults(command=_features)
     features.add_argument("action", choices=("list", "clean"))
     features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
     features.add_argument("--unfinished", action="store_true", help="remove what was begun and not finished")
     features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
-    for command in (run, profile, report, features):
+    for command in (run, profile, report, verify, features):
         command.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
     return parser
 
@@ -119,18 +131,22 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
     parser.add_argument("--backbone", help="any timm name")
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
     parser.add_argument("--image-size", type=int, metavar="PIXELS")
     parser.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--batch-size", type=int)
+    _add_source_options(parser)
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
+
+
+def _add_source_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
     parser.add_argument(
         "--data-root",
         type=Path,
         metavar="DIR",
         help="where MedMNIST files are, or are downloaded to; default: MedMNIST's own, ~/.medmnist",
     )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
 
 
 def _list(_: argparse.Namespace, console: Console) -> int:
@@ -255,6 +271,23 @@ def _scoring_state(unit: Unit, needed: bool) -> str:
 def _report(options: argparse.Namespace, console: Console) -> int:
     make_report(ResultsFolder(options.results), options.study, console)
     return 0
+
+
+def _verify(options: argparse.Namespace, console: Console) -> int:
+    results = ResultsFolder(options.results)
+    count = within("--sample", options.sample, 1, 10**6) or 1
+    draw = options.seed if options.seed is not None else int.from_bytes(os.urandom(2))
+    studies = [study_named(options.study)] if options.study else STUDIES
+    sources = Sources(results, options.data_root, options.weights)
+    choices, known = choose(results, plans_of(studies, sources, options.dataset or ()), count, draw)
+    console.print(f"{len(choices)} of {known} rows that can be made again here; the same ones: --seed {draw}")
+    workers = within("--workers", options.workers, 1, 4096) or default_workers(1, "cpu")
+    with make_executor(min(workers, len(choices))) as executor:
+        found = verify(choices, executor, Progress(_console(stderr=True)))
+    console.print(for_terminal("Committed rows, made again from nothing", found))
+    allowed = ", ".join(f"{number} {most:g}" for number, most in TOLERANCE.items())
+    console.print(f"Tolerance, for other processors than the one that made the rows: {allowed}.", highlight=False)
+    return 0 if found["verdict"].isin(["the same", "within tolerance"]).all() else 1
 
 
 def _features(options: argparse.Namespace, console: Console) -> int:

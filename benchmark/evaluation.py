@@ -76,7 +76,7 @@ def _entries(plan: Plan, outcome_of: dict[str, Outcome]) -> list[Entry]:
     """Scores that are averaged over runs make one entry, with the first run that has any."""
     entries = []
     for unit in plan.units:
-        siblings = [other for other in plan.units if _differ_in_training_seed_only(unit, other)]
+        siblings = [other for other in plan.units if unit.run.differs_in_training_seed_only(other.run)]
         for line_up in plan.study.line_ups:
             for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
                 failure = _failure(unit, detector, outcome_of)
@@ -243,11 +243,6 @@ def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
         if "detector" in old:
             replaced &= old["detector"].isin([detector.label for detector in plan.study.detectors])
     return replaced
-
-
-def _differ_in_training_seed_only(one: Unit, other: Unit) -> bool:
-    a, b = one.run, other.run
-    return (a.setting_id, a.noise.seed, a.recipe) == (b.setting_id, b.noise.seed, b.recipe)
 
 
 def _key(plan: Plan, unit: Unit) -> dict[str, Json]:

@@ -52,6 +52,10 @@ class RunSettings:
         del common["dataset"], common["dataset_identity"], common["noise"]["rate"]
         return digest_of(common, 8)
 
+    def differs_in_training_seed_only(self, other: "RunSettings") -> bool:
+        """Or not at all."""
+        return (self.setting_id, self.noise.seed, self.recipe) == (other.setting_id, other.noise.seed, other.recipe)
+
     @property
     def recipe_label(self) -> str:
         """The recipe's name, with what differs from its defaults."""

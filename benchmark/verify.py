@@ -1,0 +1,150 @@
+"""`linc-bench verify`: picks committed rows at random, makes them again from nothing, and compares.
+
+On the machine that made them, rows come out the same to the last digit. Another processor rounds differently, and
+training for many epochs turns that into other digits: as far as TOLERANCE they count as the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import groupby, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from benchmark.errors import LincBenchError
+from benchmark.evaluation import evaluate
+from benchmark.layout import ResultsFolder
+from benchmark.pipeline import carry_out
+from benchmark.plan import Plan, RunSettings, Sources, Unit, plan_study, signals_for
+from benchmark.progress import Progress
+from benchmark.studies import Study
+from benchmark.table_files import read_table
+from detectors import Detector
+
+TOLERANCE = {
+    "auroc": 0.01,
+    "auprc": 0.03,
+    "best_test": 0.03,
+    "last_test": 0.03,
+    "test_by_noisy_validation": 0.03,
+}
+KEYS = {"metrics": ["run", "line_up", "detector"], "accuracy": ["run"]}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A committed row, and the units of a plan that it takes to make it again."""
+
+    table: str
+    row: pd.Series
+    plan: Plan
+    units: tuple[Unit, ...]
+
+    @property
+    def name(self) -> str:
+        what = f"{self.row['detector']} ({self.row['line_up']})" if self.table == "metrics" else "accuracy"
+        return f"{self.row['study']}: {self.row['run']}, {what}"
+
+
+def plans_of(studies: Iterable[Study], sources: Sources, files: Sequence[str]) -> list[Plan]:
+    """Of each study, with the files that are named (NAME=PATH), and with the weights file as well as without it."""
+    named = dict(_name_and_path(text) for text in files)
+    plans = []
+    for study, weights in product(studies, dict.fromkeys([sources.weights_file, None])):
+        grids = [replace(grid, datasets=tuple(named.get(name, name) for name in grid.datasets)) for grid in study.grids]
+        plans.append(plan_study(replace(study, grids=tuple(grids)), replace(sources, weights_file=weights)))
+    return plans
+
+
+def _name_and_path(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise LincBenchError(f"--dataset is {text!r}; expected NAME=PATH, the file that was used for a data set.")
+    return name, path
+
+
+def choose(results: ResultsFolder, plans: Iterable[Plan], count: int, seed: int) -> tuple[list[Choice], int]:
+    """So many rows that the plans know how to make, and how many there are of these."""
+    planned = {(plan.study.name, unit.run.run_id): (plan, unit) for plan in plans for unit in plan.units}
+    known = []
+    for table in KEYS:
+        rows = read_table(results.table_data(table))
+        for _, row in (rows[rows["status"] == "ok"] if "status" in rows else rows).iterrows():
+            if (row["study"], row["run"]) in planned:
+                known += _choices(table, row, *planned[row["study"], row["run"]])
+    if not known:
+        raise LincBenchError(
+            f"None of the rows in {results.root} can be made again with these options. Say where their data sets and "
+            "weights are, with --data-root, --dataset NAME=PATH and --weights, as in the command that made them."
+        )
+    picked = np.random.default_rng(seed).permutation(len(known))[:count]
+    return [known[index] for index in picked], len(known)
+
+
+def _choices(table: str, row: pd.Series, plan: Plan, unit: Unit) -> list[Choice]:
+    """One, or none if the row is of a detector that is not the suite's own."""
+    if table == "accuracy":
+        return [Choice(table, row, plan, (_reduced(unit, ()),))]
+    alike = [one for one in plan.units if one.run.differs_in_training_seed_only(unit.run)]
+    runs = alike if row["runs_averaged"] > 1 else [unit]
+    own = [detector for detector in unit.detectors if detector.label == row["detector"]]
+    return [Choice(table, row, plan, tuple(_reduced(one, (detector,)) for one in runs)) for detector in own]
+
+
+def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:
+    """The same run with nothing recorded that is not needed: training does not notice."""
+    return replace(unit, detectors=detectors, signals=signals_for(unit.run.recipe, detectors))
+
+
+def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress) -> dict[str, pd.DataFrame]:
+    """The tables of a results folder of its own, in which nothing but the chosen rows of one plan is made."""
+    with TemporaryDirectory() as folder:
+        sources = replace(choices[0].plan.sources, results=ResultsFolder(Path(folder)))
+        units: dict[RunSettings, Unit] = {}
+        for unit in (replace(unit, sources=sources) for choice in choices for unit in choice.units):
+            other = units.get(unit.run)
+            units[unit.run] = unit if other is None else other.joined_with(unit)
+        everything = tuple(units.values())
+        plan = Plan(choices[0].plan.study, everything, everything, sources)
+        evaluate(plan, carry_out(plan, executor, progress))
+        return {table: read_table(sources.results.table_data(table)) for table in KEYS}
+
+
+def compare(choices: Sequence[Choice], again: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row per number: as committed, as made again, and whether they agree."""
+    found = []
+    for choice in choices:
+        rows = again[choice.table]
+        for column in KEYS[choice.table]:
+            rows = rows[rows[column] == choice.row[column]] if len(rows) else rows
+        for column in (column for column in TOLERANCE if column in choice.row.index):
+            committed = float(choice.row[column])
+            new = float(rows[column].iloc[0]) if len(rows) else float("nan")
+            found.append(
+                {
+                    "row": choice.name,
+                    "number": column,
+                    "committed": committed,
+                    "again": new,
+                    "verdict": verdict(committed, new, TOLERANCE[column]),
+                }
+            )
+    return pd.DataFrame(found)
+
+
+def verdict(committed: float, again: float, tolerance: float) -> str:
+    if np.isnan(again):
+        return "missing"
+    if committed == again:
+        return "the same"
+    return "within tolerance" if abs(committed - again) <= tolerance else "differs"
+
+
+def verify(choices: Sequence[Choice], executor: Executor, progress: Progress) -> pd.DataFrame:
+    """Study by study, since each has line-ups of its own."""
+    by_plan = groupby(sorted(choices, key=lambda choice: choice.plan.study.name), key=lambda choice: choice.plan)
+    groups = [list(group) for _, group in by_plan]
+    return pd.concat([compare(group, make_again(group, executor, progress)) for group in groups])

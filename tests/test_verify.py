@@ -1,0 +1,90 @@
+"""Committed rows can be made again: picked at random, from nothing, and compared."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark import cli
+from benchmark.backbones import Backbone
+from benchmark.cli import main
+from benchmark.studies import STUDIES, Grid, LineUp, Study
+from benchmark.training import TrainingSettings
+from benchmark.verify import TOLERANCE, verdict
+from detectors import detector_named
+from detectors.el2n import EL2N
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_study(odd_or_even: Path) -> Iterator[None]:
+    """A study of the suite, as far as the command line knows: two seeds, one detector that averages over them."""
+    line_up = LineUp("original", (detector_named("LiNC"), detector_named("AUM"), EL2N()))
+    training, backbone = TrainingSettings(epochs=3, batch_size=64), Backbone(image_size=32)
+    grid = Grid((str(odd_or_even),), (0.2,), training_seeds=(0, 1), training=training, backbone=backbone)
+    small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)),))
+    studies = {study.name: study for study in (*STUDIES, small)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "STUDIES", tuple(studies.values()))
+        patch.setattr(cli, "study_named", studies.__getitem__)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(_small_study: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("made") / "results"
+    assert main(["run", "small", "--workers", "1", "--results", str(results)]) == 0
+    for folder in ("runs", "scores", "features", "labels", "answers"):
+        shutil.rmtree(results / folder)  # a clone has the small files only
+    return results
+
+
+@pytest.fixture
+def committed(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "results"))
+
+
+def test_rows_are_made_again_to_the_last_digit(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: path.read_bytes() for path in committed.glob("*.csv")}
+    assert main(["verify", "--sample", "100", "--workers", "1", "--results", str(committed)]) == 0
+    said = capsys.readouterr().out
+    rows = 2 + 2 + 1 + 4  # LiNC and AUM on two seeds, EL2N averaged over them, accuracy of four runs
+    assert f"{rows} of {rows} rows" in said
+    assert said.count("the same") == 2 * 5 + 3 * 4 + 1, "every number, and the word in the line that says which rows"
+    assert "within tolerance" not in said
+    assert {path.name: path.read_bytes() for path in committed.glob("*.csv")} == before, "nothing is written"
+    assert not (committed / "runs").exists()
+
+
+def test_a_row_that_was_typed_in_is_found(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = committed / "accuracy.csv"
+    rows = pd.read_csv(path)
+    rows["last_test"] += 2 * TOLERANCE["last_test"]
+    rows.to_csv(path, index=False)
+    (committed / "metrics.csv").unlink()
+    assert main(["verify", "--sample", "1", "--workers", "1", "--results", str(committed)]) == 1
+    assert "differs" in capsys.readouterr().out
+
+
+def test_the_same_seed_picks_the_same_rows(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for _ in range(2):
+        assert main(["verify", "--sample", "1", "--seed", "7", "--workers", "1", "--results", str(committed)]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+
+
+def test_rows_that_nobody_can_make_here_are_said_to_be_so(fails: Callable[..., str], quick_run: Path) -> None:
+    said = fails("verify", "paper-auc", "--results", quick_run)
+    assert "can be made again with these options" in said
+    assert "--dataset NAME=PATH" in said
+    assert "expected NAME=PATH" in fails("verify", "demo", "--dataset", "digits", "--results", quick_run)
+
+
+def test_verdicts() -> None:
+    assert verdict(0.5, 0.5, 0.01) == "the same"
+    assert verdict(0.5, 0.505, 0.01) == "within tolerance"
+    assert verdict(0.5, 0.52, 0.01) == "differs"
+    assert verdict(0.5, float("nan"), 0.01) == "missing"
