@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark import paper
+from benchmark.names import dataset_title, network_title, paper_dataset
 
 COLUMNS = ["claim", "paper", "ours", "difference", "seeds", "what differs"]
-REBUILT = "_rebuilt"  # files rebuilt from source images stand for the data set, and say so
 PAPER_SETTING: dict[str, Any] = {
     "backbone": "vit_small_patch8_224.dino",
     "image_size": 224,
@@ -64,7 +64,7 @@ def accuracy_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
     clean = paper.clean_accuracy()[paper.OWN_MODEL]
     rows = []
     for (dataset, rate, recipe, _), runs in accuracy.groupby(["dataset", "rate", "recipe", "setting"], sort=True):
-        name = str(dataset).removesuffix(REBUILT)
+        name = paper_dataset(str(dataset))
         claimed = noisy.get((name, rate, recipe))
         if claimed is not None:
             for epoch in ("best", "last"):
@@ -84,7 +84,7 @@ def clean_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
     clean = accuracy[(accuracy["rate"] == 0) & (accuracy["recipe"] == "standard")] if len(accuracy) else accuracy
     rows: list[dict[str, object]] = []
     for _, group in clean.groupby("protocol", sort=True) if len(clean) else ():
-        ours = group.assign(dataset=group["dataset"].str.removesuffix(REBUILT)).groupby("dataset")["best_test"].mean()
+        ours = group.assign(dataset=group["dataset"].map(paper_dataset)).groupby("dataset")["best_test"].mean()
         table = paper.clean_accuracy().assign(**{paper.OWN_MODEL: ours}).dropna()
         if len(table):
             text = f"{paper.best_on_clean(table)} of {len(table)}"
@@ -97,11 +97,12 @@ def aggregate_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
     """The text's averages, computed from our cells as the paper computes them from its own, for each protocol."""
     rows: list[dict[str, object]] = []
     for _, group in accuracy.groupby("protocol", sort=True) if len(accuracy) else ():
-        cells = group.assign(dataset=group["dataset"].str.removesuffix(REBUILT), rate=group["rate"].round(6))
+        cells = group.assign(dataset=group["dataset"].map(paper_dataset), rate=group["rate"].round(6))
         table = cells.rename(columns={"best_test": "best", "last_test": "last"})
         means = table.groupby(["dataset", "rate", "recipe"], as_index=False)[["best", "last"]].mean()
         means = means[means["rate"] > 0]
-        where = f"over {', '.join(sorted(means['dataset'].unique()))} instead of ten data sets; {_differences(group)}"
+        over = ", ".join(dataset_title(name) for name in sorted(group["dataset"].unique()))
+        where = f"over {over} instead of ten data sets; {_differences(group)}"
         seeds = group["training_seed"].nunique()
         for aggregate in paper.aggregates(means):
             numbers = aggregate.paper, aggregate.value, aggregate.value - aggregate.paper
@@ -228,9 +229,9 @@ def _differences(runs: pd.DataFrame, dataset: str | None = None) -> str:
     first = runs.iloc[0]
     found = []
     if dataset is not None and first["dataset"] != dataset:
-        found.append(f"{first['dataset']} instead of {dataset}")
+        found.append(f"{dataset_title(first['dataset'])} instead of {dataset_title(dataset)}")
     if first["backbone"] != PAPER_SETTING["backbone"] or first["image_size"] != PAPER_SETTING["image_size"]:
-        found.append(f"{first['backbone']} at {first['image_size']} px")
+        found.append(f"{network_title(first['backbone'])} at {first['image_size']} px")
     found += [
         f"{first[column]} {what}"
         for column, what in (("epochs", "epochs"), ("batch_size", "per batch"))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.features import in_bytes
+from benchmark.names import dataset_title, in_words, network_title, telling
 from benchmark.tables import Group
 
 QUANTITIES = ("seconds", "bytes", "bytes beyond the record")
@@ -57,9 +58,10 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
 
 
 def setting_title(row: pd.Series) -> str:
+    dataset, network = dataset_title(row["dataset"]), network_title(row["backbone"])
     return (
-        f"{row['dataset']}, {row['path']} path, {row['backbone']} at {row['image_size']} px, {row['epochs']} epochs, "
-        f"batch {row['batch_size']}, measured on {row['measured_samples']} of {row['training_samples']:,} samples"
+        f"{dataset}, {row['path']} path, {network} at {row['image_size']} px, {row['epochs']} epochs, batch "
+        f"{row['batch_size']}, measured on {row['measured_samples']} of {row['training_samples']:,} samples"
     )
 
 
@@ -103,14 +105,8 @@ def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def short_titles(rows: pd.DataFrame) -> pd.Series:
     """Data set and path of each row's setting, and whatever else tells it from the others."""
-    words = {"backbone": "{}", "image_size": "{} px", "epochs": "{} epochs", "batch_size": "batch {}"}
-    told = ["dataset", "path", *(column for column in words if rows[column].nunique() > 1)]
-    words |= {"dataset": "{}", "path": "{} path"}
-    return pd.Series(
-        [", ".join(words[column].format(row[column]) for column in told) for _, row in rows.iterrows()],
-        index=rows.index,
-        dtype=str,
-    )
+    told = telling(rows, SETTING, always=("dataset", "path"))
+    return pd.Series([in_words(row, told) for _, row in rows.iterrows()], index=rows.index, dtype=str)
 
 
 def growth_table(rows: pd.DataFrame) -> pd.DataFrame:

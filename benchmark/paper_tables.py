@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark import paper
-from benchmark.claims import REBUILT
+from benchmark.names import network_title, paper_dataset
 from benchmark.tables import mean_and_spread, settings
 
 
@@ -66,7 +66,8 @@ def _protocols(accuracy: pd.DataFrame) -> list[tuple[str, dict[tuple[object, ...
     found = []
     for _, group in accuracy.groupby("protocol", sort=True) if len(accuracy) else ():
         first = group.iloc[0]
-        name = f"{first['backbone']} at {first['image_size']} px, {first['epochs']} epochs, {first['noise']} noise"
-        named = group.assign(dataset=group["dataset"].str.removesuffix(REBUILT), rate=group["rate"].round(6))
+        network = network_title(first["backbone"])
+        name = f"{network} at {first['image_size']} px, {first['epochs']} epochs, {first['noise']} noise"
+        named = group.assign(dataset=group["dataset"].map(paper_dataset), rate=group["rate"].round(6))
         found.append((name, {tuple(key): cells for key, cells in named.groupby(["dataset", "rate", "recipe"])}))
     return found

@@ -34,13 +34,15 @@ from benchmark.canvas import (
 from benchmark.diagram import CAPTION as OVERVIEW_CAPTION
 from benchmark.diagram import overview
 from benchmark.layout import slug
+from benchmark.names import dataset_title, in_words, network_title, telling
 from benchmark.tables import settings
 
 RECIPES = {"linc": "LiNC", "standard": "standard training"}
 RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
 PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
-FAMILY = ["dataset", "noise", "backbone", "image_size", "epochs", "batch_size"]  # what a figure's settings share
+PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
+FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 
 def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
@@ -126,10 +128,10 @@ def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
 def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
     """AUROC over the noise rate: a panel per detector, a line per data set, LiNC in grey behind."""
     rows = _one_setting_per_rate(_measured(metrics))
-    if rows.empty or rows.groupby(FAMILY)["rate"].nunique().max() < 2:
+    if rows.empty or rows.groupby(list(FAMILY))["rate"].nunique().max() < 2:
         return None
-    lines = [family.assign(line=name or family["dataset"].iloc[0]) for name, family in _families(rows).items()]
-    rows = pd.concat(lines).assign(percent=lambda part: 100 * part["rate"])
+    rows = pd.concat([family.assign(line=name) for name, family in _families(rows, FAMILY, ("dataset",)).items()])
+    rows = rows.assign(percent=lambda part: 100 * part["rate"])
     return _small_multiples(rows, "percent", "nominal noise rate (%)", dots=True)
 
 
@@ -255,7 +257,7 @@ def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
     rows = _one_setting_per_rate(accuracy)
     if not {"standard", "linc"} <= set(rows["recipe"] if len(rows) else ()):
         return None
-    rows = pd.concat([part.assign(row=name or part["dataset"].iloc[0]) for name, part in _families(rows).items()])
+    rows = pd.concat([family.assign(row=name) for name, family in _families(rows, FAMILY, ("dataset",)).items()])
     linc, standard = (rows[rows["recipe"] == recipe] for recipe in ("linc", "standard"))
     gains = {
         title: 100 * (linc.pivot_table(column, "row", "rate") - standard.pivot_table(column, "row", "rate"))
@@ -366,7 +368,9 @@ def _titled(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         return []
     groups = [group for _, group in settings(rows)]
     firsts = [group.iloc[0] for group in groups]
-    titles = [f"{first['dataset']}, {_percent(first['rate'])} {first['noise']} noise" for first in firsts]
+    titles = [
+        f"{dataset_title(first['dataset'])}, {_percent(first['rate'])} {first['noise']} noise" for first in firsts
+    ]
     return [
         (title if titles.count(title) == 1 else f"{title}\n(setting {group['setting'].iloc[0]})", group)
         for title, group in zip(titles, groups, strict=True)
@@ -377,26 +381,24 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:g}%"
 
 
-def _families(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The settings that differ in nothing but the rate, under what tells them from the others; "" if all are alike."""
-    words = {"image_size": "{} px", "epochs": "{} epochs", "batch_size": "batch {}"}
-    differing = [column for column in FAMILY if rows[column].nunique() > 1]
-    return {
-        ", ".join(words.get(column, "{}").format(family[column].iloc[0]) for column in differing): family
-        for _, family in rows.groupby(FAMILY)
-    }
+def _families(rows: pd.DataFrame, columns: tuple[str, ...], named: tuple[str, ...] = ()) -> dict[str, pd.DataFrame]:
+    """The rows that are alike in these columns, under those that are to be named and those that tell them apart."""
+    told = telling(rows, columns, named)
+    return {in_words(family.iloc[0], told): family for _, family in rows.groupby(list(columns))}
 
 
 def about(rows: pd.DataFrame) -> str:
     """What a caption says of the runs behind a figure."""
-    datasets = [f"{name} (n = {part.iloc[0]:,})" for name, part in rows.groupby("dataset")["samples"]]
+    datasets = [
+        f"{dataset_title(str(name))} (n = {part.iloc[0]:,})" for name, part in rows.groupby("dataset")["samples"]
+    ]
     rates = ", ".join(_percent(rate) for rate in sorted(rows["rate"].unique()))
     parts = [*datasets, f"{rates} {' and '.join(sorted(rows['noise'].unique()))} noise"]
     for column, what in (("training_seed", "training seed"), ("noise_seed", "noise seed")):
         seeds = rows[column].unique()
         parts.append(f"{what} {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} {what}s")
     for backbone, size in sorted(set(zip(rows["backbone"], rows["image_size"], strict=True))):
-        parts.append(f"{backbone} at {size} px")
+        parts.append(f"{network_title(backbone)} at {size} px")
     for column, words in (("epochs", "{} epochs"), ("batch_size", "batch {}")):
         parts.append(words.format(" or ".join(map(str, sorted(rows[column].unique())))))
     return ", ".join(parts) + "."
@@ -411,7 +413,7 @@ class Kind:
     reads: tuple[str, ...]
     shows: str
     by_line_up: bool = False
-    by_family: bool = True
+    apart: tuple[str, ...] = PROTOCOL  # settings that differ in these are drawn in figures of their own
     first_seed: bool = False
 
 
@@ -455,6 +457,7 @@ KINDS = (
         ("trust_histograms", "mixtures"),
         "Trust after the warm-up of truly clean and truly mislabelled training samples; dashed lines are the means of "
         "the mixture's three components",
+        apart=FAMILY,
         first_seed=True,
     ),
     Kind(
@@ -463,6 +466,7 @@ KINDS = (
         ("curves", "corrections"),
         "Test accuracy over epochs, standard training against LiNC: a thin line per run, a thick one for their mean; "
         "bands mark the phases of LiNC",
+        apart=FAMILY,
     ),
     Kind(
         "gain_heat_map",
@@ -470,7 +474,7 @@ KINDS = (
         ("accuracy",),
         "Test accuracy of LiNC minus that of standard training in percentage points, as means over seeds, at the last "
         "epoch and at the best one",
-        by_family=False,
+        apart=(),
     ),
     Kind(
         "data_map",
@@ -496,16 +500,16 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, s
     save(overview(), folder, "overview")
     captions = {"overview": OVERVIEW_CAPTION}
     read = {name: tables(name) for kind in KINDS for name in kind.reads}
-    filled = [table[FAMILY].drop_duplicates() for table in read.values() if not table.empty]
-    families = _families(pd.concat(filled)) if filled else {}
+    filled = [table[list(FAMILY)].drop_duplicates() for table in read.values() if not table.empty]
+    everything = pd.concat(filled) if filled else pd.DataFrame(columns=list(FAMILY))
     for kind in KINDS:
         line_ups = _values(read[kind.reads[0]], "line_up") if kind.by_line_up else [None]
-        alike = families if kind.by_family else {"": None}
+        alike = _families(everything, kind.apart) if kind.apart else {"": everything}
         for line_up, (family, example) in product(line_ups, alike.items()):
-            chosen = [_chosen(read[name], line_up, example) for name in kind.reads]
+            chosen = [_chosen(read[name], line_up, example[list(kind.apart)]) for name in kind.reads]
             figure = kind.draw(*chosen)
             if figure is not None:
-                name = "_".join(slug(part) for part in (kind.name, line_up, family) if part)
+                name = "_".join(slug(part) for part in (kind.name, line_up, family.lower()) if part)
                 save(figure, folder, name)
                 captions[name] = _caption(kind, chosen[0], line_up)
     return captions
@@ -515,13 +519,13 @@ def _values(rows: pd.DataFrame, column: str) -> list[str]:
     return [] if rows.empty else list(dict.fromkeys(rows[column]))
 
 
-def _chosen(rows: pd.DataFrame, line_up: str | None, example: pd.DataFrame | None) -> pd.DataFrame:
-    """The rows of one line-up and of the example's family, if these are given."""
+def _chosen(rows: pd.DataFrame, line_up: str | None, example: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one line-up, if one is given, that are like the example in all that it has."""
     if rows.empty:
         return rows
     if line_up is not None and "line_up" in rows:
         rows = rows[rows["line_up"] == line_up]
-    return rows if example is None else rows[(rows[FAMILY] == example[FAMILY].iloc[0]).all(axis=1)]
+    return rows[(rows[list(example)] == example.iloc[0]).all(axis=1)]
 
 
 def _caption(kind: Kind, rows: pd.DataFrame, line_up: str | None) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -13,6 +14,7 @@ from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
+from benchmark.names import dataset_title, network_title
 from benchmark.overhead_plots import draw_overhead
 from benchmark.overhead_tables import overhead_groups
 from benchmark.page import Page, PageFigure, PageTable, Section, write_page
@@ -22,13 +24,16 @@ from benchmark.studies import STUDIES
 from benchmark.table_files import read_table, with_runs
 from benchmark.tables import (
     Group,
+    accuracy_summary,
     accuracy_table,
     as_latex,
     as_markdown,
     auc_table,
     corrections_table,
+    detection_summary,
     epochs_table,
     for_terminal,
+    in_common,
     rank_note,
     rank_table,
     scoring_table,
@@ -40,7 +45,8 @@ from benchmark.tables import (
 
 README = Path("README.md")
 CAPTIONS = "captions.json"
-IN_README = ("auc", "accuracy")  # also printed; the rest is for files and the page
+SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for files and the page
+SHOWN_OF_SEVERAL = ("summary", "accuracy_summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
@@ -81,12 +87,16 @@ def make_report(
 def _report_study(results: ResultsFolder, study: str, console: Console, runs: Collection[str] | None) -> None:
     tables = _rows_of(results, study, runs)
     groups = _groups(tables)
-    for name, group in groups.items():
-        if name in IN_README:
-            _show(group, console)
+    shown = [groups[name] for name in _shown(groups) if name in groups]
+    for group in shown:
+        _show(group, console)
     _write_files(results, study, groups, draw_all(lambda name: tables[name], results.figures(study)), console)
     if results.root == DEFAULT_RESULTS:
-        _fill_readme(study, _readme_block([groups[name] for name in IN_README if name in groups]))
+        _fill_readme(study, _readme_block(shown))
+
+
+def _shown(groups: dict[str, Group]) -> tuple[str, ...]:
+    return SHOWN_OF_SEVERAL if any(name in groups for name in SHOWN_OF_SEVERAL) else SHOWN
 
 
 def _show(group: Group, console: Console) -> None:
@@ -174,7 +184,7 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
 def _groups(tables: dict[str, pd.DataFrame]) -> dict[str, Group]:
     """Every table there is data for, in the order in which a reader wants them."""
     metrics, accuracy, epochs = tables["metrics"], tables["accuracy"], tables["auc_by_epochs"]
-    found = {
+    found = _summaries(metrics, accuracy) | {
         "auc": Group(
             "Detection",
             _per_line_up(metrics, "Detection", auc_table),
@@ -205,6 +215,28 @@ def _groups(tables: dict[str, pd.DataFrame]) -> dict[str, Group]:
     return {name: group for name, group in found.items() if group.tables}
 
 
+def _summaries(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> dict[str, Group]:
+    """Of a study with several settings, all of them in one table."""
+    found = {}
+    if len(metrics) and metrics["setting"].nunique() > 1:
+        about = in_common(metrics)
+        tables = [
+            (
+                f"Detection (AUROC), {line_up} line-up: {about}",
+                detection_summary(metrics[metrics["line_up"] == line_up]),
+            )
+            for line_up in dict.fromkeys(metrics["line_up"])
+        ]
+        found["summary"] = Group("Detection in every setting", tables, [spread_note(metrics), RANKS])
+    if len(accuracy) and accuracy["setting"].nunique() > 1:
+        title = f"Test accuracy: {in_common(accuracy)}"
+        table = accuracy_summary(accuracy)
+        found["accuracy_summary"] = Group("Accuracy in every setting", [(title, table)], [spread_note(accuracy), EPOCH])
+    return found
+
+
+RANKS = "Ranks are of detectors that were measured in every setting, by the mean over seeds; 1 is the best."
+EPOCH = "At the last epoch, in brackets at the best one, which is chosen on the test labels themselves."
 INTERVALS = (
     "Against LiNC: the mean difference of AUROC; better or worse only if the 95 % interval of a paired, stratified "
     "bootstrap over samples excludes zero in every run. Scores that are averaged over runs are compared with LiNC of "
@@ -263,13 +295,14 @@ def _write_page(results: ResultsFolder, studies: list[str]) -> None:
 def _summary(study: str, runs: pd.DataFrame) -> str:
     """What was run, in a sentence or two."""
 
-    def all_of(column: str, show: Callable[[object], str] = str) -> str:
+    def all_of(column: str, show: Callable[[Any], str] = str) -> str:
         return ", ".join(show(value) for value in sorted(runs[column].unique()))
 
+    datasets, networks = all_of("dataset", dataset_title), all_of("backbone", network_title)
     return (
-        f"{study}: {len(runs)} training runs ({all_of('recipe')}) on {all_of('dataset')}; {all_of('noise')} noise at "
+        f"{study}: {len(runs)} training runs ({all_of('recipe')}) on {datasets}; {all_of('noise')} noise at "
         f"{all_of('rate', lambda rate: f'{rate:.0%}')}; training seeds {all_of('training_seed')}; noise seeds "
-        f"{all_of('noise_seed')}; {all_of('backbone')} at {all_of('image_size')} px; {all_of('epochs')} epochs. "
+        f"{all_of('noise_seed')}; {networks} at {all_of('image_size')} px; {all_of('epochs')} epochs. "
         f"Code {all_of('commit')}, torch {all_of('torch')}, timm {all_of('timm')}, Python {all_of('python')}."
     )
 

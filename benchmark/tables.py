@@ -6,6 +6,8 @@ import pandas as pd
 from rich.table import Table
 from scipy.stats import t
 
+from benchmark.names import dataset_title, in_words, network_title, telling
+
 WORDS = (
     "what LiNC adds",
     "detector",
@@ -19,6 +21,10 @@ WORDS = (
 )  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 
+IN_TITLES = (
+    "dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Group:
@@ -31,9 +37,15 @@ class Group:
 
 def setting_name(row: pd.Series) -> str:
     return (
-        f"{row['dataset']}, {row['rate']:.0%} {row['noise']} noise, {row['backbone']} at {row['image_size']} px, "
+        f"{dataset_title(row['dataset'])}, {row['rate']:.0%} {row['noise']} noise, {network_title(row['backbone'])} at "
+        f"{row['image_size']} px, "
         f"{row['epochs']} epochs, batch {row['batch_size']}{'' if row['images'] == 'cached' else ', ' + row['images']}"
     )
+
+
+def in_common(rows: pd.DataFrame) -> str:
+    """What all of these rows have in common, for the title of a table that has the rest in its cells."""
+    return in_words(rows.iloc[0], [column for column in IN_TITLES if column not in telling(rows, IN_TITLES)])
 
 
 def settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -157,6 +169,51 @@ def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
             "settings": ranks["count"],
         }
     )
+
+
+def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
+    """AUROC of each detector in every setting, for the rows of one line-up; the best mean rank first."""
+    measured = metrics[metrics["status"] == "ok"]
+    columns = short_titles(measured)
+    means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
+    ranks = means.rank(ascending=False)[means.notna().all(axis=1)].mean(axis=1)  # of those measured everywhere
+    order = [*ranks.sort_values().index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
+    rows = []
+    for detector in order:
+        own = measured[measured["detector"] == detector]
+        cells = {
+            title: mean_and_spread(own.loc[own["setting"] == setting, "auroc"], 3) for setting, title in columns.items()
+        }
+        rank = f"{ranks[detector]:.1f}" if detector in ranks else "–"
+        rows.append({"detector": detector} | cells | {"mean rank": rank})
+    return pd.DataFrame(rows)
+
+
+def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy at the last epoch, and at the best one in brackets: a row per data set and recipe, a column per rate."""
+    rows = []
+    families = accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False)
+    for (dataset, noise, _, recipe), group in families:
+        kind = "" if noise == "symmetric" else f", {noise}"
+        cells = {
+            f"{rate:.0%} noise": f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
+            for rate, runs in group.groupby("rate")
+        }
+        rows.append({"data set": f"{dataset_title(str(dataset))}{kind}", "recipe": recipe} | cells)
+    table = pd.DataFrame(rows).fillna("–")
+    return table[["data set", "recipe", *sorted(table.columns.drop(["data set", "recipe"]), key=_leading_number)]]
+
+
+def _leading_number(text: str) -> float:
+    return float(text.partition("%")[0])
+
+
+def short_titles(rows: pd.DataFrame) -> dict[str, str]:
+    """For each setting its data set, and whatever else tells it from the others."""
+    told = telling(rows, IN_TITLES, always=("dataset",))
+    return {
+        str(group["setting"].iloc[0]): in_words(group.iloc[0], told) for _, group in rows.groupby(SETTING, sort=True)
+    }
 
 
 def _in_every_setting(measured: pd.DataFrame) -> pd.DataFrame:

@@ -92,9 +92,13 @@ class History:
             self._charged = outer + elapsed
 
     def _now(self) -> float:
-        """An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work."""
-        if self.device != "cpu":
-            getattr(torch, self.device).synchronize()
+        """Processor time, which other programs on the machine do not change; so waiting for a disk is not counted.
+
+        An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work.
+        """
+        if self.device == "cpu":
+            return time.process_time()
+        getattr(torch, self.device).synchronize()
         return time.perf_counter()
 
     @property

@@ -83,7 +83,7 @@ def test_a_claim_stands_beside_ours_with_what_differs() -> None:
     assert last["paper"] == "0.8956"
     assert last["ours"] == "0.9000 ± 0.0000"
     assert last["difference"] == "+0.0044"
-    assert "breastmnist_rebuilt instead of breastmnist, vit_small_patch14_dinov2 at 112 px" in last["what differs"]
+    assert "BreastMNIST (rebuilt) instead of BreastMNIST, ViT-S/14 (DINOv2) at 112 px" in last["what differs"]
     assert any("mean of batches" in claim for claim in claims["claim"])
     clean = claims[claims["claim"].str.contains("no noise")]
     assert list(clean["paper"]) == ["0.9170", "0.9170"]
@@ -92,7 +92,9 @@ def test_a_claim_stands_beside_ours_with_what_differs() -> None:
 def test_the_texts_averages_are_taken_over_our_cells() -> None:
     claims = {row["claim"]: row for row in aggregate_claims(accuracies())}
     assert claims["mean gain at the last epoch, 20% noise (points)"]["ours"] == "10"
-    assert "over breastmnist instead of ten" in str(claims["mean gain at the best epoch (points)"]["what differs"])
+    assert "over BreastMNIST (rebuilt) instead of ten" in str(
+        claims["mean gain at the best epoch (points)"]["what differs"]
+    )
 
 
 def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.DataFrame:
