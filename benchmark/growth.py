@@ -4,7 +4,6 @@ The network is so small that what is added to it can be seen. Seconds and bytes 
 detectors. LiNC's own state is measured without any network, up to four million samples and at ImageNet's size.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +25,7 @@ from benchmark.provenance import origin
 from benchmark.recorders import Predict, RunShape, Signal
 from benchmark.seeds import torch_generator
 from benchmark.table_files import merge_rows, same_in
-from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings
+from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings, now
 from benchmark.workbench import Measured, Synthetic, record_in
 from detectors import DETECTORS, Detector
 from detectors.linc import LiNC, LiNCRecipe
@@ -174,7 +173,7 @@ class ObjectiveOnly:
         objective, history = recipe.objective(data, self.training), History()
         for part in (STEPS, END_OF_EPOCHS, EVALUATION):
             history.laps[part] = [0.0]
-        started = time.perf_counter()
+        started = now(self.training.device)
         for epoch in range(1, self.training.epochs + 1):
             order = torch.randperm(self.samples, generator=generator)
             for number, indices in enumerate(torch.split(order, size)):
@@ -191,4 +190,4 @@ class ObjectiveOnly:
                 objective.end_epoch(epoch, Predict(answers))
         left_behind = {signal: array for signal, array in objective.signals().items() if signal in signals}
         record = record_in(folder, data, self.training.epochs, signals, left_behind, history)
-        return Measured(history.laps, time.perf_counter() - started, record)
+        return Measured(history.laps, now(self.training.device) - started, record)

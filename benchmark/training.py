@@ -66,6 +66,17 @@ class Objective:
         return {}
 
 
+def now(device: str) -> float:
+    """Processor time, which other programs on the machine do not change; so waiting for a disk is not counted.
+
+    An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work.
+    """
+    if device == "cpu":
+        return time.process_time()
+    getattr(torch, device).synchronize()
+    return time.perf_counter()
+
+
 @dataclass
 class History:
     """Loss and accuracy per epoch, predictions on validation and test, and what each part of the run took."""
@@ -80,26 +91,16 @@ class History:
     @contextmanager
     def clock(self, part: str) -> Iterator[None]:
         """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
-        outer, start = self._charged, self._now()
+        outer, start = self._charged, now(self.device)
         self._charged = 0.0
         self._running.append(part)
         try:
             yield
         finally:
             self._running.pop()
-            elapsed = self._now() - start
+            elapsed = now(self.device) - start
             self.laps[part].append(elapsed - self._charged)
             self._charged = outer + elapsed
-
-    def _now(self) -> float:
-        """Processor time, which other programs on the machine do not change; so waiting for a disk is not counted.
-
-        An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work.
-        """
-        if self.device == "cpu":
-            return time.process_time()
-        getattr(torch, self.device).synchronize()
-        return time.perf_counter()
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -4,7 +4,6 @@ Nothing is kept: records go to a folder that the caller throws away.
 """
 
 import copy
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from benchmark.record import RunRecord
 from benchmark.recorders import Recorder, RunContext, RunShape, Signal
 from benchmark.seeds import numpy_generator
 from benchmark.storage import MappedRows, new_array, open_array
-from benchmark.training import History, Job, Recipe, TrainingSettings
+from benchmark.training import History, Job, Recipe, TrainingSettings, now
 
 EVALUATED = 2  # samples of validation and test: they cost everybody the same, and are charged to nobody
 
@@ -57,10 +56,10 @@ class Workbench:
             return recorders_of(signals, RunContext(self.shape, folder, model, self.data, self.images))
 
         job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
-        started = time.perf_counter()
+        started = now(self.settings.device)
         history, left_behind = recipe.run(job)
         record = record_in(folder, self.data, self.settings.epochs, signals, left_behind, history)
-        return Measured(history.laps, time.perf_counter() - started, record)
+        return Measured(history.laps, now(self.settings.device) - started, record)
 
 
 def record_in(
