@@ -42,12 +42,14 @@ from benchmark.tables import (
     spread_note,
     troubles,
 )
+from benchmark.verdicts import RULES, count_table, verdict_table, verdicts
 
 README = Path("README.md")
 CAPTIONS = "captions.json"
 SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for files and the page
 SHOWN_OF_SEVERAL = ("summary", "accuracy_summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
+PAPER = "paper"  # the folder of what all studies say of the paper
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
     *("while scoring", "slower steps", "outside"),
@@ -80,6 +82,7 @@ def make_report(
     if results.root == DEFAULT_RESULTS and not baseline.empty:
         _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
+    _write_tables(results, PAPER, paper_groups(results))
     _write_page(results, studies)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
@@ -108,13 +111,8 @@ def _show(group: Group, console: Console) -> None:
 def _write_files(
     results: ResultsFolder, name: str, groups: dict[str, Group], captions: dict[str, str], console: Console
 ) -> None:
-    """Tables as Markdown and LaTeX, and captions of the figures that were drawn; older figures go."""
-    for kind, group in groups.items():
-        stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
-        text = "\n".join(as_markdown(title, table) for title, table in stable)
-        write_text(results.tables(name) / f"{kind}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
-        latex = "\n".join(as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable))
-        write_text(results.tables(name) / f"{kind}.tex", latex)
+    """Tables, and captions of the figures that were drawn; older figures go."""
+    _write_tables(results, name, groups)
     for old in results.figures(name).glob("*.*"):
         if old.stem not in (*captions, Path(CAPTIONS).stem):
             old.unlink()
@@ -124,6 +122,29 @@ def _write_files(
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -> None:
+    """As Markdown and LaTeX."""
+    for kind, group in groups.items():
+        stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
+        text = "\n".join(as_markdown(title, table) for title, table in stable)
+        write_text(results.tables(name) / f"{kind}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
+        latex = "\n".join(as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable))
+        write_text(results.tables(name) / f"{kind}.tex", latex)
+
+
+def paper_groups(results: ResultsFolder) -> dict[str, Group]:
+    """What the rows of all studies say of every number of the paper."""
+    found = verdicts(*(read_table(results.table_data(name)) for name in ("metrics", "accuracy")))
+    if not found:
+        return {}
+    return {
+        "counts": Group("The paper's numbers, counted", [("The paper's numbers", count_table(found))], [RULES]),
+        "verdicts": Group(
+            "The paper, number by number", [("Every number of the paper", verdict_table(found))], [RULES]
+        ),
+    }
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:
@@ -270,26 +291,27 @@ def _per_setting(
 
 def _write_page(results: ResultsFolder, studies: list[str]) -> None:
     """All studies on one page, from the committed files and the figures drawn from them."""
-    sections, summary = [], []
+    sections, summary = _page_sections(PAPER, paper_groups(results)), []
     for study in studies:
         tables = _rows_of(results, study)
         runs = tables["runs"].drop(columns="study")
         summary.append(_summary(study, runs))
-        sections += [
-            Section(f"{study}-{name}", f"{study}: {group.title}", "\n\n".join(group.notes), _page_tables(group))
-            for name, group in _groups(tables).items()
-        ]
+        sections += _page_sections(study, _groups(tables), f"{study}: ")
         sections.append(Section(f"{study}-figures", f"{study}: figures", figures=_page_figures(results, study)))
         with_what = (PageTable("Runs", runs, filterable=("dataset", "recipe")),)
         sections.append(Section(f"{study}-runs", f"{study}: what was run, and with what", tables=with_what))
     overhead = _overhead_groups(results)
-    sections += [
-        Section(f"{OVERHEAD}-{name}", group.title, "\n\n".join(group.notes), _page_tables(group))
-        for name, group in overhead.items()
-    ]
+    sections += _page_sections(OVERHEAD, overhead)
     if overhead:
         sections.append(Section(f"{OVERHEAD}-figures", "Costs: figures", figures=_page_figures(results, OVERHEAD)))
     write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
+
+
+def _page_sections(about: str, groups: dict[str, Group], prefix: str = "") -> list[Section]:
+    return [
+        Section(f"{about}-{name}", f"{prefix}{group.title}", "\n\n".join(group.notes), _page_tables(group))
+        for name, group in groups.items()
+    ]
 
 
 def _summary(study: str, runs: pd.DataFrame) -> str:

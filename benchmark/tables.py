@@ -18,6 +18,12 @@ WORDS = (
     "true class",
     "per image",
     "data set",
+    "where",
+    "verdict",
+    "why",
+    "question",
+    "answer",
+    "hypothesis",
 )  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 

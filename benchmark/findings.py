@@ -1,0 +1,197 @@
+"""What the studies say in plain words: questions that readers ask, each answered for every data set by its numbers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from benchmark.names import dataset_title
+from benchmark.tables import against_linc, mean_and_spread, short_titles
+
+Answer = dict[str, str]
+EARLY = (5, 10)  # epochs that LiNC's phases take; what others know by then
+USUAL = "linc"
+CORRECTION = ("noisy_precision", "noisy_recall", "label_accuracy_before", "label_accuracy_after")
+HYPOTHESES = {
+    "warm_up": "a longer or shorter warm-up changes the result",
+    "soft_epochs": "a longer or shorter soft correction changes the result",
+    "components": "two components over-correct",
+    "trust_rate": "trust moves too slowly or too fast",
+    "trust_decay": "decay of trust decides the ranking",
+    "trust_gradient": "the trust gradient is that of each sample, not of the batch mean",
+    "soft_correction": "soft correction is entropy minimisation, without stopgrad",
+    "batch_size": "the batch is too large or too small",
+    "learning_rate": "the learning rate decides it",
+    "weight_decay": "weight decay decides it",
+    "image_size": "images are too small",
+}
+
+
+def findings_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """From the rows of all studies on real data, by table name."""
+    rows = [
+        *_best_detector(tables["metrics"]),
+        *_best_early(tables["auc_by_epochs"]),
+        *_feedback(tables["metrics"]),
+        *_gains(tables["accuracy"]),
+        *_early_stopping(tables["accuracy"]),
+        *_corrections(tables["corrections"]),
+    ]
+    return pd.DataFrame(rows, columns=["question", "data set", "answer"])
+
+
+def _settings(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Under a name that is as short as can be."""
+    if len(rows):
+        titles = short_titles(rows)
+        for setting, title in titles.items():
+            yield title, rows[rows["setting"] == setting]
+
+
+def _original(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = rows[rows["line_up"] == "original"] if len(rows) else rows
+    return rows[rows["status"] == "ok"] if "status" in rows else rows
+
+
+def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
+    for title, rows in _settings(_several_detectors(_original(metrics))):
+        means = rows.groupby("detector")["auroc"].mean().sort_values(ascending=False)
+        if "LiNC" not in means:
+            continue
+        place, best = list(means.index).index("LiNC") + 1, str(means.index[0])
+        text = f"LiNC is number {place} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
+        rival = str(means.index[1]) if best == "LiNC" else best
+        compared = against_linc(rows[rows["detector"] == rival])
+        text += f"; {'next' if best == 'LiNC' else 'the best'} is {rival} with {means[rival]:.4f} ({compared})"
+        yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
+
+
+def _several_detectors(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:
+    """Of settings in which detectors were compared, not only LiNC's variants tried."""
+    if rows.empty:
+        return rows
+    plain = rows[~rows["detector"].str.contains("(", regex=False)]
+    return plain[plain.groupby("setting")["detector"].transform("nunique") >= least]
+
+
+def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
+    for title, rows in _settings(_several_detectors(_original(auc))):
+        means = rows.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
+        last = int(means.columns.max())
+        parts = []
+        for epochs in dict.fromkeys((*EARLY, last)):
+            column = means[epochs].dropna().sort_values(ascending=False)
+            parts.append(
+                f"after {epochs} epochs {column.index[0]} ({column.iloc[0]:.4f}; LiNC {means.loc['LiNC', epochs]:.4f})"
+            )
+        peaks = means.max(axis=1)
+        winner = str(peaks.idxmax())
+        parts.append(f"of all {winner} after {means.loc[winner].idxmax()} ({peaks.max():.4f})")
+        yield {"question": "Which is best at which epoch?", "data set": title, "answer": "; ".join(parts)}
+
+
+def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
+    for title, rows in _settings(_several_detectors(_original(metrics))):
+        post_hoc = rows[rows["detector"] == "post-hoc trust"]
+        if len(post_hoc):
+            text = (
+                f"post-hoc trust {mean_and_spread(post_hoc['auroc'])}, LiNC "
+                f"{mean_and_spread(rows.loc[rows['detector'] == 'LiNC', 'auroc'])}; difference {against_linc(post_hoc)}"
+            )
+            question = "What does feeding trust back into training add to detection?"
+            yield {"question": question, "data set": title, "answer": text}
+
+
+def _pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """For each data set and protocol, means over seeds with a row per rate and a column per recipe."""
+    usual = accuracy[accuracy["recipe"].isin(["standard", USUAL])].drop_duplicates("run") if len(accuracy) else accuracy
+    for (dataset, noise, _), rows in usual.groupby(["dataset", "noise", "protocol"], sort=True) if len(usual) else ():
+        measures = ["last_test", "best_test", "test_by_noisy_validation"]
+        table = pd.DataFrame(rows.pivot_table(index="rate", columns="recipe", values=measures)).dropna()
+        if len(table) > 1:
+            yield f"{dataset_title(str(dataset))}, {noise} noise", table
+
+
+def _gains(accuracy: pd.DataFrame) -> Iterator[Answer]:
+    for title, table in _pairs(accuracy):
+        gains = {
+            what: 100 * (table[f"{what}_test"][USUAL] - table[f"{what}_test"]["standard"]) for what in ("last", "best")
+        }
+        parts = [
+            f"at the {what} epoch {', '.join(f'{gain:+.1f} at {rate:.0%}' for rate, gain in gain_by_rate.items())}"
+            for what, gain_by_rate in gains.items()
+        ]
+        hurts = [f"{rate:.0%}" for rate, gain in gains["last"].items() if gain < 0]
+        worse = f"; it hurts the last epoch at {', '.join(hurts)} noise" if hurts else "; it never hurts the last epoch"
+        text = f"{'; '.join(parts)} (points){worse}"
+        yield {"question": "What does LiNC add to accuracy, and when does it hurt?", "data set": title, "answer": text}
+
+
+def _early_stopping(accuracy: pd.DataFrame) -> Iterator[Answer]:
+    for title, table in _pairs(accuracy):
+        stopped, linc = table["test_by_noisy_validation"]["standard"], table["last_test"][USUAL]
+        text = "; ".join(f"{rate:.0%} noise: {stopped[rate]:.4f} against {linc[rate]:.4f}" for rate in table.index)
+        question = (
+            "Would stopping early by noisy validation do as well? Standard training stopped, against LiNC's last epoch"
+        )
+        yield {"question": question, "data set": title, "answer": text}
+
+
+def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
+    rows = (
+        corrections[(corrections["class"] == "all") & (corrections["recipe"] == USUAL)]
+        if len(corrections)
+        else corrections
+    )
+    for title, group in _settings(rows.drop_duplicates("run") if len(rows) else rows):
+        share = {column: f"{group[column].mean():.3f}" for column in CORRECTION}
+        text = (
+            f"{share['noisy_precision']} of its noisy component are mislabelled, and it holds {share['noisy_recall']} of "
+            f"the mislabelled; labels right before {share['label_accuracy_before']}, after {share['label_accuracy_after']}"
+        )
+        yield {"question": "Does the mixture find whom to relabel?", "data set": title, "answer": text}
+
+
+def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Why LiNC does better or worse than the paper says: one row per thing that was changed, from an ablation's rows.
+
+    What is changed in LiNC alone is compared with LiNC as it is; what is changed for both recipes also with standard
+    training.
+    """
+    if metrics.empty or accuracy.empty:
+        return pd.DataFrame()
+    rows = []
+    linc = metrics[metrics["detector"].str.match(r"LiNC( \(|$)") & (metrics["status"] == "ok")]
+    for dataset, of_dataset in accuracy.groupby("dataset", sort=True):
+        for (setting, recipe), group in of_dataset.groupby(["setting", "recipe"], sort=False):
+            if recipe == "standard":
+                continue
+            standard = of_dataset[(of_dataset["setting"] == setting) & (of_dataset["recipe"] == "standard")]
+            detected = linc[(linc["setting"] == setting) & linc["run"].isin(group["run"])]
+            aum = metrics[(metrics["setting"] == setting) & (metrics["detector"] == "AUM")]
+            changed = _changed(group, accuracy)
+            rows.append(
+                {
+                    "hypothesis": "; ".join(HYPOTHESES[name] for name in changed) or "as in the paper",
+                    "changed": ", ".join(f"{name} = {value}" for name, value in changed.items()) or "nothing",
+                    "data set": dataset_title(str(dataset)),
+                    "LiNC's AUROC": mean_and_spread(detected["auroc"]),
+                    "AUM's": mean_and_spread(aum["auroc"]) if len(standard) else "",
+                    "LiNC's last epoch": mean_and_spread(group["last_test"]),
+                    "standard's": mean_and_spread(standard["last_test"]) if len(standard) else "",
+                    "seeds": group["training_seed"].nunique(),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _changed(runs: pd.DataFrame, everything: pd.DataFrame) -> dict[str, str]:
+    """In what these runs depart from most of the study's."""
+    first = runs.iloc[0]
+    found = {}
+    for column in ("batch_size", "learning_rate", "weight_decay", "image_size"):
+        usual = everything.loc[everything["recipe"] == USUAL, column].mode()[0]
+        if first[column] != usual:
+            found[column] = f"{first[column]:g}" if np.isreal(first[column]) else str(first[column])
+    inside = str(first["recipe"]).partition(" (")[2].removesuffix(")")
+    return found | dict(part.split("=") for part in inside.split(", ") if part)

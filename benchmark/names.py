@@ -1,0 +1,61 @@
+"""What people call data sets and networks, for titles and captions; files, commands and rows have the short names."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+REBUILT = "_rebuilt"  # the ending of files that were rebuilt from source images and stand for a data set
+
+_NETWORKS = {
+    "tf_efficientnet_lite0": "EfficientNet-Lite0",
+    "vit_small_patch8_224.dino": "ViT-S/8 (DINO)",
+    "vit_small_patch14_dinov2": "ViT-S/14 (DINOv2)",
+}
+
+
+def network_title(name: str) -> str:
+    return _NETWORKS.get(name, name)
+
+
+def dataset_title(name: str) -> str:
+    """`dermamnist_rebuilt` → DermaMNIST (rebuilt)."""
+    flag, is_rebuilt = name.removesuffix(REBUILT), name.endswith(REBUILT)
+    return f"{_medmnist_titles().get(flag, flag)}{' (rebuilt)' if is_rebuilt else ''}"
+
+
+def paper_dataset(name: str) -> str:
+    """The paper's data set that a file stands for."""
+    return name.removesuffix(REBUILT)
+
+
+@cache
+def _medmnist_titles() -> dict[str, str]:
+    from medmnist import INFO
+
+    return {flag: info["python_class"] for flag, info in INFO.items()}
+
+
+# How a column of a setting is said in a title.
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "dataset": dataset_title,
+    "rate": "{:.0%}".format,
+    "noise": "{} noise".format,
+    "path": "{} path".format,
+    "backbone": network_title,
+    "image_size": "{} px".format,
+    "epochs": "{} epochs".format,
+    "batch_size": "batch {}".format,
+    "learning_rate": "learning rate {:g}".format,
+    "weight_decay": "weight decay {:g}".format,
+}
+
+
+def in_words(row: pd.Series, columns: Sequence[str]) -> str:
+    return ", ".join(_WORDS[column](row[column]) for column in columns)
+
+
+def telling(rows: pd.DataFrame, columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+    """Of these columns those in which rows differ, and those that are to be said in any case."""
+    return [column for column in columns if column in always or rows[column].nunique() > 1]
