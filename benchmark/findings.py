@@ -82,7 +82,7 @@ def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
         for epochs in dict.fromkeys((*EARLY, last)):
             column = means[epochs].dropna().sort_values(ascending=False)
             parts.append(
-                f"after {epochs} epochs {column.index[0]} ({column.iloc[0]:.4f}; LiNC {means.loc['LiNC', epochs]:.4f})"
+                f"after {epochs} epochs {column.index[0]!s} ({column.iloc[0]:.4f}; LiNC {means.loc['LiNC', epochs]:.4f})"
             )
         peaks = means.max(axis=1)
         winner = str(peaks.idxmax())
@@ -146,8 +146,9 @@ def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
     for title, group in _settings(rows.drop_duplicates("run") if len(rows) else rows):
         share = {column: f"{group[column].mean():.3f}" for column in CORRECTION}
         text = (
-            f"{share['noisy_precision']} of its noisy component are mislabelled, and it holds {share['noisy_recall']} of "
-            f"the mislabelled; labels right before {share['label_accuracy_before']}, after {share['label_accuracy_after']}"
+            f"{share['noisy_precision']} of its noisy component are mislabelled, and it holds {share['noisy_recall']} "
+            f"of the mislabelled; {share['label_accuracy_before']} of labels are right before and "
+            f"{share['label_accuracy_after']} after"
         )
         yield {"question": "Does the mixture find whom to relabel?", "data set": title, "answer": text}
 
