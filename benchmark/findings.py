@@ -79,14 +79,13 @@ def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
         means = rows.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
         last = int(means.columns.max())
         parts = []
-        for epochs in dict.fromkeys((*EARLY, last)):
-            column = means[epochs].dropna().sort_values(ascending=False)
-            parts.append(
-                f"after {epochs} epochs {column.index[0]!s} ({column.iloc[0]:.4f}; LiNC {means.loc['LiNC', epochs]:.4f})"
-            )
+        for epochs in (epochs for epochs in dict.fromkeys((*EARLY, last)) if epochs in means):
+            best, linc = str(means[epochs].idxmax()), means.loc[["LiNC"], epochs].iloc[0]
+            parts.append(f"after {epochs} epochs {best} ({means[epochs].max():.4f}; LiNC {linc:.4f})")
         peaks = means.max(axis=1)
         winner = str(peaks.idxmax())
-        parts.append(f"of all {winner} after {means.loc[winner].idxmax()} ({peaks.max():.4f})")
+        when = means.columns[np.nanargmax(means.loc[winner].to_numpy(float))]
+        parts.append(f"of all {winner} after {when} ({peaks.max():.4f})")
         yield {"question": "Which is best at which epoch?", "data set": title, "answer": "; ".join(parts)}
 
 

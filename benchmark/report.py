@@ -13,6 +13,7 @@ from benchmark import paper_tables
 from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
+from benchmark.findings import findings_table, hypothesis_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.names import dataset_title, network_title
 from benchmark.overhead_plots import draw_overhead
@@ -31,6 +32,7 @@ from benchmark.tables import (
     auc_table,
     corrections_table,
     detection_summary,
+    effort_table,
     epochs_table,
     for_terminal,
     in_common,
@@ -42,9 +44,9 @@ from benchmark.tables import (
     spread_note,
     troubles,
 )
-from benchmark.verdicts import RULES, count_table, verdict_table, verdicts
+from benchmark.verdicts import RULES, count_table, of_the_paper, verdict_table, verdicts
 
-README = Path("README.md")
+READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
 CAPTIONS = "captions.json"
 SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for files and the page
 SHOWN_OF_SEVERAL = ("summary", "accuracy_summary")  # of a study with several settings
@@ -82,7 +84,11 @@ def make_report(
     if results.root == DEFAULT_RESULTS and not baseline.empty:
         _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
-    _write_tables(results, PAPER, paper_groups(results))
+    paper = paper_groups(results)
+    _write_tables(results, PAPER, paper)
+    if results.root == DEFAULT_RESULTS:
+        for name, group in paper.items():
+            _fill_readme(f"{PAPER}, {name}", _readme_block([group]))
     _write_page(results, studies)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
@@ -135,16 +141,25 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
 
 
 def paper_groups(results: ResultsFolder) -> dict[str, Group]:
-    """What the rows of all studies say of every number of the paper."""
-    found = verdicts(*(read_table(results.table_data(name)) for name in ("metrics", "accuracy")))
+    """What the rows of all studies on the paper's data sets say of it: findings, hypotheses, every number of it."""
+    everything = {table: read_table(results.table_data(table)) for table in TABLES}
+    tables = {name: of_the_paper(with_runs(rows, everything["runs"])) for name, rows in everything.items()}
+    found = verdicts(tables["metrics"], tables["accuracy"])
     if not found:
         return {}
-    return {
-        "counts": Group("The paper's numbers, counted", [("The paper's numbers", count_table(found))], [RULES]),
-        "verdicts": Group(
-            "The paper, number by number", [("Every number of the paper", verdict_table(found))], [RULES]
-        ),
+    tried = hypothesis_table(*(_of_study(tables[name], "ablation") for name in ("metrics", "accuracy")))
+    groups = {
+        "findings": Group("What we found", _one("Questions and answers", findings_table(tables))),
+        "hypotheses": Group("What was tried to explain it", _one("One thing changed at a time", tried)),
+        "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),
+        "verdicts": Group("The paper, number by number", _one("Every number of it", verdict_table(found)), [RULES]),
+        "runs": Group("What was run", _one("Runs, and what they took", effort_table(tables["runs"]))),
     }
+    return {name: group for name, group in groups.items() if group.tables}
+
+
+def _of_study(rows: pd.DataFrame, study: str) -> pd.DataFrame:
+    return rows[rows["study"] == study] if len(rows) else rows
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:
@@ -353,13 +368,12 @@ def _readme_block(groups: list[Group]) -> str:
 
 
 def _fill_readme(study: str, text: str) -> None:
-    """Rewrites what stands between the README's markers for this study, if it has them."""
+    """Rewrites what stands between the markers for this study, in each README that has them."""
     begin, end = f"<!-- results of {study}: written by `linc-bench report` -->", f"<!-- end of {study} -->"
-    if not README.exists():
-        return
-    readme = README.read_text()
-    if begin in readme and end in readme:
-        before, after = readme.split(begin)[0], readme.split(end)[1]
-        filled = f"{before}{begin}\n{text}{end}{after}"
-        if filled != readme:
-            write_text(README, filled)
+    for path in (path for path in READMES if path.exists()):
+        readme = path.read_text()
+        if begin in readme and end in readme:
+            before, after = readme.split(begin)[0], readme.split(end)[1]
+            filled = f"{before}{begin}\n{text}{end}{after}"
+            if filled != readme:
+                write_text(path, filled)

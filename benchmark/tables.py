@@ -261,6 +261,23 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What was run and how long it took, a row per study and data set."""
+    rows = []
+    for (study, dataset), group in runs.groupby(["study", "dataset"], sort=True) if len(runs) else ():
+        rows.append(
+            {
+                "study": study,
+                "data set": dataset_title(str(dataset)),
+                "training samples": f"{group['samples'].iloc[0]:,}",
+                "noise rates": ", ".join(f"{rate:.0%}" for rate in sorted(group["rate"].unique())),
+                "runs": len(group),
+                "hours": f"{group['seconds'].sum() / 3600:.2f}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 def speed_table(rows: pd.DataFrame) -> pd.DataFrame:
     """What `make bench` measured: milliseconds per image, and how many times faster than what it is compared with.
 

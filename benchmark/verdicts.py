@@ -36,8 +36,7 @@ class Verdict:
 
 
 def verdicts(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> list[Verdict]:
-    """From the rows of all studies; those on data sets that the paper does not have say nothing of it."""
-    metrics, accuracy = (_of_the_paper(rows) for rows in (metrics, accuracy))
+    """From rows `of_the_paper`."""
     if metrics.empty and accuracy.empty:
         return []
     return [*_table_1(metrics), *_table_2(accuracy), *_table_3(accuracy), *_text(accuracy)]
@@ -67,7 +66,8 @@ def count_table(found: list[Verdict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _of_the_paper(rows: pd.DataFrame) -> pd.DataFrame:
+def of_the_paper(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those on the paper's data sets, or on files that stand for them."""
     if rows.empty:
         return rows
     rows = rows.assign(stands_for=rows["dataset"].map(paper_dataset))
