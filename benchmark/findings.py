@@ -84,7 +84,7 @@ def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
             parts.append(f"after {epochs} epochs {best} ({means[epochs].max():.4f}; LiNC {linc:.4f})")
         peaks = means.max(axis=1)
         winner = str(peaks.idxmax())
-        when = means.columns[np.nanargmax(means.loc[winner].to_numpy(float))]
+        when = means.columns[int(np.nanargmax(means.loc[winner].to_numpy(float)))]
         parts.append(f"of all {winner} after {when} ({peaks.max():.4f})")
         yield {"question": "Which is best at which epoch?", "data set": title, "answer": "; ".join(parts)}
 
