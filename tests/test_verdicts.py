@@ -1,0 +1,165 @@
+"""Every number of the paper has a verdict that follows from the rows; findings and hypotheses say what the rows say."""
+
+from itertools import product
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmark import paper
+from benchmark.findings import findings_table, hypothesis_table
+from benchmark.verdicts import (
+    APPROACHED,
+    CONTRADICTED,
+    REPRODUCED,
+    UNTESTED,
+    count_table,
+    judge_gain,
+    judge_value,
+    of_the_paper,
+    verdict_table,
+    verdicts,
+)
+
+SETTING = {
+    "noise": "symmetric", "classes": 2, "samples": 546, "learning_rate": 5e-4, "weight_decay": 1e-4, "batch_size": 128,
+    "image_size": 112, "backbone": "vit_small_patch14_dinov2", "epochs": 70, "noise_seed": 0, "images": "cached",
+}  # fmt: skip
+
+
+def run(dataset: str, rate: float, recipe: str, seed: int, **changed: Any) -> dict[str, Any]:
+    about = SETTING | changed
+    setting = f"{dataset}-{rate}-{about['noise']}-{about['batch_size']}"
+    names = {"study": "ablation", "run": f"{setting}-{recipe}-{seed}", "dataset": dataset, "recipe": recipe}
+    seeds = {"rate": rate, "training_seed": seed, "setting": setting, "protocol": str(about["noise"])}
+    return about | names | seeds
+
+
+def like_the_paper(dataset: str, name: str, **changed: Any) -> list[dict[str, Any]]:
+    """Two seeds in which every accuracy is the paper's own."""
+    rows = []
+    for cell in paper.noisy_accuracy().query("dataset == @name").itertuples():
+        accuracies = {
+            f"{epoch}_{kind}": getattr(cell, epoch) for epoch in ("best", "last") for kind in ("test", "batch_mean")
+        }
+        accuracies["test_by_noisy_validation"] = cell.best
+        rows += [run(dataset, cell.rate, cell.recipe, seed, **changed) | accuracies for seed in (0, 1)]
+    return rows
+
+
+def of(accuracy: list[dict[str, Any]], metrics: list[dict[str, Any]] | None = None) -> pd.DataFrame:
+    frames = [of_the_paper(pd.DataFrame(rows)) for rows in (metrics or [], accuracy)]
+    return verdict_table(verdicts(*frames))
+
+
+def test_every_number_of_the_paper_is_there_once() -> None:
+    table = of(like_the_paper("breastmnist", "breastmnist"))
+    counts = table["where"].value_counts()
+    assert counts["Table 1 (detection)"] == len(paper.DETECTION)
+    assert counts["Table 2 (no noise)"] == 10
+    assert counts["Table 3 (noise)"] == 10 * 5 * 2 * 2
+    assert counts["Text (averages)"] == len(paper.aggregates(paper.noisy_accuracy()))
+    assert not table.duplicated(["where", "claim"]).any()
+    assert table.astype(bool).all(axis=None), "no cell is empty"
+
+
+def test_what_was_run_is_judged_and_the_rest_is_not_testable() -> None:
+    table = of(like_the_paper("bloodmnist_rebuilt", "bloodmnist", classes=8)).query("where == 'Table 3 (noise)'")
+    own = table["claim"].str.startswith("BloodMNIST")
+    assert (table.loc[own, "verdict"] == REPRODUCED).all()
+    assert table.loc[own, "why"].str.contains("BloodMNIST (rebuilt)", regex=False).all(), "a rebuilt file says so"
+    assert (table.loc[~own, "verdict"] == UNTESTED).all()
+    assert (table.loc[~own, "why"].str.endswith("is not at hand")).all()
+
+
+def test_two_classes_are_compared_under_the_noise_that_the_paper_can_have_had() -> None:
+    rows = like_the_paper("breastmnist", "breastmnist", noise="symmetric-inclusive")
+    wrong = [
+        row | {"best_batch_mean": 0.1, "last_batch_mean": 0.1} for row in like_the_paper("breastmnist", "breastmnist")
+    ]
+    table = of(rows + wrong).query("where == 'Table 3 (noise)'")
+    own = table[table["claim"].str.startswith("BreastMNIST")]
+    assert (own["verdict"] == REPRODUCED).all()
+    assert own["why"].str.contains("symmetric-inclusive").all()
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [([0.905, 0.905], REPRODUCED), ([0.93, 0.99], REPRODUCED), ([0.94, 0.94], APPROACHED), ([0.8, 0.8], CONTRADICTED)],
+)
+def test_values(ours: list[float], verdict: str) -> None:
+    assert judge_value(0.9, pd.Series(ours)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(7.0, REPRODUCED), (5.0, APPROACHED), (3.0, CONTRADICTED), (-7.86, CONTRADICTED)]
+)
+def test_gains(ours: float, verdict: str) -> None:
+    assert judge_gain(7.86, ours, close=1.0) == verdict
+
+
+def detection(dataset: str, aurocs: dict[str, float], seeds: tuple[int, ...] = (0, 1)) -> list[dict[str, Any]]:
+    numbers = {"status": "ok", "reason": "", "line_up": "original", "runs_averaged": 1}
+    return [
+        run(dataset, 0.2, "linc" if name.startswith("LiNC") else "standard", seed)
+        | numbers
+        | {"detector": name, "auroc": auroc, "minus_linc": auroc - aurocs["LiNC"]}
+        | {"minus_linc_low": auroc - aurocs["LiNC"] - 0.01, "minus_linc_high": auroc - aurocs["LiNC"] + 0.01}
+        for (name, auroc), seed in product(aurocs.items(), seeds)
+    ]
+
+
+AUROCS = {"LiNC": 0.93, "AUM": 0.96, "DataMaps": 0.9, "EL2N": 0.91, "forgetting": 0.6, "post-hoc trust": 0.935}
+
+
+def test_a_lead_that_is_not_there_is_contradicted() -> None:
+    table = of([], detection("breastmnist", AUROCS))
+    (lead,) = table[table["claim"].str.contains("lead")].to_dict("records")
+    assert lead["ours"] == "-0.0300 over AUM", "the best of the paper's others"
+    assert lead["verdict"] == CONTRADICTED
+    assert (table.loc[table["claim"].str.startswith("AUC of"), "verdict"] == UNTESTED).all(), "OrganSMNIST was not run"
+    assert table.loc[0, "ours"] == "0.9600 to 0.9600"
+
+
+def test_counts_add_up() -> None:
+    rows = pd.DataFrame(like_the_paper("breastmnist", "breastmnist"))
+    found = verdicts(pd.DataFrame(), of_the_paper(rows))
+    counts = count_table(found)
+    assert (counts[[REPRODUCED, APPROACHED, CONTRADICTED, UNTESTED]].sum(axis=1) == counts["numbers"]).all()
+    assert counts["numbers"].sum() == len(found)
+
+
+def test_other_data_says_nothing_of_the_paper() -> None:
+    assert of([run("digits", 0.2, "linc", 0)]).empty
+
+
+def test_findings_name_the_best_detector_and_what_it_is_better_by() -> None:
+    tables = {name: pd.DataFrame() for name in ("auc_by_epochs", "accuracy", "corrections")}
+    found = findings_table(tables | {"metrics": pd.DataFrame(detection("breastmnist", AUROCS))}).set_index("question")
+    best = found.loc["Is LiNC the best detector?", "answer"]
+    assert best == "LiNC is number 3 of 6 with an AUROC of 0.9300; the best is AUM with 0.9600 (+0.0300, better)"
+    assert "+0.0050, unclear" in found.loc["What does feeding trust back into training add to detection?", "answer"]
+
+
+def test_findings_say_where_linc_hurts() -> None:
+    rows = pd.DataFrame(like_the_paper("pathmnist", "pathmnist"))
+    tables = {name: pd.DataFrame() for name in ("auc_by_epochs", "metrics", "corrections")}
+    found = findings_table(tables | {"accuracy": rows}).set_index("question")
+    answer = found.loc["What does LiNC add to accuracy, and when does it hurt?", "answer"]
+    assert "it hurts the last epoch at 10% noise" in answer, "as in the paper's own table"
+    assert "-3.8 at 10%, +13.7 at 20%" in answer
+
+
+def test_a_hypothesis_is_a_row_with_what_was_changed() -> None:
+    numbers = {"best_test": 0.9, "last_test": 0.8}
+    recipes = ("standard", "linc", "linc (components=2)")
+    accuracy = [run("breastmnist", 0.2, recipe, 0) | numbers for recipe in recipes]
+    accuracy += [run("breastmnist", 0.2, recipe, 0, batch_size=32) | numbers for recipe in recipes[:2]]
+    accuracy += [run("pneumoniamnist", 0.2, recipe, 0) | numbers for recipe in recipes[:2]]
+    metrics = detection("breastmnist", {"LiNC": 0.93, "AUM": 0.96}, seeds=(0,))
+    table = hypothesis_table(pd.DataFrame(metrics), pd.DataFrame(accuracy))
+    assert list(table["changed"]) == ["nothing", "components = 2", "batch_size = 32", "nothing"]
+    assert table.loc[0, "LiNC's AUROC"] == "0.9300"
+    assert table.loc[0, "AUM's"] == "0.9600"
+    assert table.loc[1, "hypothesis"] == "two components over-correct"
+    assert hypothesis_table(pd.DataFrame(), pd.DataFrame()).empty
