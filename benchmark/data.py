@@ -1,7 +1,8 @@
 """What training is given: features, or live images, with labels, some of the labels wrong."""
 
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 Change = Callable[[Tensor], Tensor]
+Heard = Callable[[float], None]  # of seconds
 
 
 class Rows(Protocol):
@@ -31,24 +33,36 @@ class LabelledFeatures:
         batch = torch.from_numpy(self.features[wanted if self.rows is None else self.rows[wanted]])
         return batch.to(self.labels.device)
 
-    def batches(self, order: Tensor, size: int, change: Change | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Indices and features, batch by batch; each is gathered in the background while the one before is used."""
+    def batches(
+        self, order: Tensor, size: int, change: Change | None = None, heard: Heard = lambda seconds: None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Indices and features, batch by batch; each is gathered in the background while the one before is used.
 
-        def read(indices: Tensor) -> tuple[Tensor, Tensor]:
+        When a batch is handed over, `heard` is told the processor time that it took.
+        """
+
+        def read(indices: Tensor) -> tuple[Tensor, Tensor, float]:
+            started = time.thread_time()
             batch = self.gather(indices)
-            return indices, change(batch) if change else batch
+            batch = change(batch) if change else batch
+            return indices, batch, time.thread_time() - started
+
+        def handed_over(ready: Future[tuple[Tensor, Tensor, float]]) -> tuple[Tensor, Tensor]:
+            indices, batch, seconds = ready.result()
+            heard(seconds)
+            return indices, batch
 
         with ThreadPoolExecutor(1) as reader:
             first, *others = torch.split(order, size)
             upcoming = reader.submit(read, first)
             for indices in others:
                 ready, upcoming = upcoming, reader.submit(read, indices)
-                yield ready.result()
-            yield upcoming.result()
+                yield handed_over(ready)
+            yield handed_over(upcoming)
 
-    def in_order(self, size: int) -> Iterator[Tensor]:
+    def in_order(self, size: int, heard: Heard = lambda seconds: None) -> Iterator[Tensor]:
         everyone = torch.arange(len(self.labels), device=self.labels.device)
-        return (batch for _, batch in self.batches(everyone, size))
+        return (batch for _, batch in self.batches(everyone, size, heard=heard))
 
     def subset(self, rows: np.ndarray) -> "LabelledFeatures":
         own = rows if self.rows is None else self.rows[rows]

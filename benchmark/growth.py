@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History
 from benchmark.identity import Json
 from benchmark.layout import ResultsFolder
 from benchmark.mixture import FITTED
@@ -25,7 +26,7 @@ from benchmark.provenance import origin
 from benchmark.recorders import Predict, RunShape, Signal
 from benchmark.seeds import torch_generator
 from benchmark.table_files import merge_rows, same_in
-from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Recipe, TrainingSettings, now
+from benchmark.training import Recipe, TrainingSettings
 from benchmark.workbench import Measured, Synthetic, record_in
 from detectors import DETECTORS, Detector
 from detectors.linc import LiNC, LiNCRecipe
@@ -102,7 +103,7 @@ def _seconds(point: Point) -> Iterator[Row]:
                 for run in found.of[variant]
             ]
             recorded = sum(found.of[variant][0].recorded[key] for key in keys)
-            yield point.row("seconds", detector.label, float(np.median(added)), found.base, recorded)
+            yield point.row("seconds", detector.label, float(np.median(added)), found.base(variant), recorded)
 
 
 def _bytes(point: Point) -> Iterator[Row]:
@@ -131,7 +132,7 @@ def _state(point: Point) -> Iterator[Row]:
     (runs,) = found.of.values()
     recorded = sum(runs[0].recorded.values())
     added = float(np.median([run.charges.objective for run in runs]))
-    yield point.row("seconds", OWN_STATE, added, found.base, recorded)
+    yield point.row("seconds", OWN_STATE, added, found.base(own), recorded)
     pairs = [[peaks_in_child(setup, variant, ()) for variant in (TWIN, own)] for _ in range(rounds)]
     twin, peak = np.median([[one.run for one in pair] for pair in pairs], axis=0)
     yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded)
@@ -159,10 +160,11 @@ class ObjectiveOnly:
     training: TrainingSettings
 
     def build(self, folder: Path) -> "ObjectiveOnly":
-        """What is loaded once, whatever the number of samples, is loaded before anything is measured."""
         set_up_torch(self.training.threads)
-        replace(self, samples=2 * FITTED).run(LiNCRecipe(warm_up=1, soft_epochs=1), (), folder)
         return self
+
+    def briefly(self) -> "ObjectiveOnly":
+        return replace(self, samples=2 * FITTED)
 
     def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
         generator, size = torch_generator(0, "synthetic"), self.training.batch_size
@@ -173,7 +175,7 @@ class ObjectiveOnly:
         objective, history = recipe.objective(data, self.training), History()
         for part in (STEPS, END_OF_EPOCHS, EVALUATION):
             history.laps[part] = [0.0]
-        started = now(self.training.device)
+        started = history.stopwatch.elapsed
         for epoch in range(1, self.training.epochs + 1):
             order = torch.randperm(self.samples, generator=generator)
             for number, indices in enumerate(torch.split(order, size)):
@@ -190,4 +192,4 @@ class ObjectiveOnly:
                 objective.end_epoch(epoch, Predict(answers))
         left_behind = {signal: array for signal, array in objective.signals().items() if signal in signals}
         record = record_in(folder, data, self.training.epochs, signals, left_behind, history)
-        return Measured(history.laps, now(self.training.device) - started, record)
+        return Measured(history.laps, history.stopwatch.elapsed - started, record)

@@ -16,24 +16,27 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.stats import quantile_test
+from threadpoolctl import threadpool_limits
 
 from benchmark.errors import LincBenchError
 from benchmark.executors import begin_worker
+from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS
 from benchmark.memory import peak_memory
 from benchmark.own_detectors import loaded_files
 from benchmark.plan import signals_for
 from benchmark.record import RunRecord
 from benchmark.recorders import Signal
 from benchmark.studies import LineUp
-from benchmark.training import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, Recipe, Standard
+from benchmark.training import Recipe, Standard
 from benchmark.workbench import Bench, Measured, Setup
 from detectors import Detector
 
 RUNS_BETWEEN_TWINS = 4
+T = TypeVar("T")
 PASS_OF_OBJECTIVE = f"{PASS} for {END_OF_EPOCHS}"
 OF_THE_LOOP = (STEPS, OBJECTIVE, END_OF_EPOCHS, PASS_OF_OBJECTIVE, EVALUATION)
 Report = Callable[[int, int], None]
@@ -68,7 +71,7 @@ def charges(variant: Variant, run: Measured, epochs: int, twin_objective: float)
     """`epochs` are those of standard training; a recipe that passes over the data more often pays for the rest."""
     seconds, recipe = run.seconds, variant.recipe
     if not recipe.records:  # a training of its own, beside the one that gives the classifier
-        own = sum(taken for part, taken in seconds.items() if part != EVALUATION)
+        own = run.whole - seconds[EVALUATION]
         return Charges(0.0, {signal.key: own / len(variant.signals) for signal in variant.signals})
     objective = 0.0
     if recipe != Standard():
@@ -102,8 +105,9 @@ class Observation:
     base: float  # of standard training, at the pace of this run's own steps
     charges: Charges
     slower: float  # by how much these steps took longer than those of the twins, by the median epoch
-    outside: float  # what the run took beyond its clocks, less the same of its twins
-    seconds: Mapping[str, float]  # by clock
+    outside: float  # what the run took beyond its clocks and is charged to nobody, less the same of its twins
+    laps: Mapping[str, Sequence[float]]  # by clock
+    twin_objective: float  # of cross-entropy in standard training, at this run's pace
     scoring: Mapping[Detector, float]
     recorded: Mapping[str, int]  # bytes, by signal key
 
@@ -132,9 +136,9 @@ class Seconds:
 
     of: Mapping[Variant, Sequence[Observation]]
 
-    @property
-    def base(self) -> float:
-        return float(np.median([run.base for runs in self.of.values() for run in runs]))
+    def base(self, variant: Variant) -> float:
+        """Seconds of standard training."""
+        return float(np.median([run.base for run in self.of[variant]]))
 
     def share(self, variant: Variant, seconds: Callable[[Observation], float]) -> Interval:
         """Of standard training at the pace of the same run."""
@@ -154,15 +158,16 @@ def measure_seconds(
     `variants` says whom to score on which run.
     """
     observations: dict[Variant, list[Observation]] = {variant: [] for variant in variants}
-    groups = [list(variants)[at : at + RUNS_BETWEEN_TWINS] for at in range(0, len(variants), RUNS_BETWEEN_TWINS)]
     total, done = (warm_up + rounds) * len(variants), 0
     for turn in range(warm_up + rounds):
         before = _run(bench, TWIN, folder)
-        for group in groups[turn % len(groups) :] + groups[: turn % len(groups)]:
+        order = _rotated(list(variants), turn)
+        for group in (order[at : at + RUNS_BETWEEN_TWINS] for at in range(0, len(order), RUNS_BETWEEN_TWINS)):
             runs = []
             for variant in group:
                 run = _run(bench, variant, folder)
-                runs.append((variant, run, {one: _scoring_seconds(one, run.record) for one in variants[variant]}))
+                scorers = _rotated(variants[variant], turn)  # the first of them finds the record not yet read
+                runs.append((variant, run, {one: _scoring_seconds(one, run.record) for one in scorers}))
                 done += 1
                 report(done, total)
             after = _run(bench, TWIN, folder)
@@ -171,6 +176,12 @@ def measure_seconds(
                     observations[variant].append(observe(variant, run, (before, after), scoring))
             before = after
     return Seconds(observations)
+
+
+def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
+    """So that nobody has the same place in every round."""
+    at = turn % max(1, len(items))
+    return [*items[at:], *items[:at]]
 
 
 def _run(bench: Bench, variant: Variant, folder: Path) -> Measured:
@@ -195,23 +206,27 @@ def observe(
         return float(np.median(laps)) * len(laps)
 
     epochs = twins[0].record.epochs
-    objective = of_twins(lambda twin: twin.seconds[OBJECTIVE])
     of_standard = epochs / variant.recipe.passes(epochs)  # of this run's steps
+    own_steps, twin_steps = steady_steps(run) * of_standard, of_twins(steady_steps)
+    pace = own_steps / twin_steps if twin_steps else 1.0  # where there is no network, there are no steps
+    objective = of_twins(lambda twin: twin.seconds[OBJECTIVE]) * pace
     return Observation(
         base=run.seconds[STEPS] * of_standard + objective,
         charges=charges(variant, run, epochs, objective),
-        slower=steady_steps(run) * of_standard - of_twins(steady_steps),
-        outside=outside_clocks(run) - of_twins(outside_clocks),
-        seconds=run.seconds,
+        slower=own_steps - twin_steps,
+        outside=outside_clocks(run) - of_twins(outside_clocks) if variant.recipe.records else 0.0,
+        laps=run.laps,
+        twin_objective=objective,
         scoring=scoring,
         recorded={key: array.nbytes for key, array in run.record.arrays.items()},
     )
 
 
 def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
-    started = time.process_time()
-    score(detector, record)
-    return time.process_time() - started
+    with threadpool_limits(limits=1):
+        started = time.process_time()
+        score(detector, record)
+        return time.process_time() - started
 
 
 def score(detector: Detector, record: RunRecord) -> None:
@@ -252,6 +267,7 @@ def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]
 def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     with TemporaryDirectory() as folder:
         bench = setup.build(Path(folder))
+        bench.briefly().run(variant.recipe, variant.signals, Path(folder))  # loads what is loaded once
         with peak_memory() as of_run:
             run = bench.run(variant.recipe, variant.signals, Path(folder))
         scoring = {}

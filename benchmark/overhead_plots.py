@@ -25,7 +25,7 @@ from benchmark.canvas import (
 )
 from benchmark.overhead_tables import SETTING, percent, short_titles
 
-PARTS = {"training": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
+PARTS = {"objective": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
 CAPTIONS = {
     "overhead_by_detector": (
         "What each detector adds to standard training (100 %) when it is used alone: its own objective, the recording "
@@ -34,8 +34,8 @@ CAPTIONS = {
     ),
     "overhead_growth": (
         "What each detector adds, over the number of training samples, on synthetic features and a very small network: "
-        "seconds (training, recording and scoring together) and peak memory. LiNC's own state is its objective without "
-        "a network. The grey line grows linearly."
+        "seconds (objective, recording and scoring together, in 11 epochs) and peak memory. LiNC's own state is its "
+        "objective without a network, in 3 epochs. The grey line grows linearly."
     ),
 }
 
@@ -52,7 +52,7 @@ def draw_overhead(read: Callable[[str], pd.DataFrame], folder: Path) -> dict[str
 
 
 def overhead_by_detector(rows: pd.DataFrame) -> Figure | None:
-    """Stacked bars of training, recording and scoring: a row of panels per setting's path, original line-up."""
+    """Stacked bars of objective, recording and scoring: a row of panels per setting's path, original line-up."""
     if rows.empty:
         return None
     rows = rows[rows["line_up"] == rows["line_up"].iloc[0]]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from scipy.stats import linregress
 
 from benchmark.features import in_bytes
 from benchmark.names import dataset_title, in_words, network_title, telling
@@ -12,29 +13,38 @@ from benchmark.tables import Group
 QUANTITIES = ("seconds", "bytes", "bytes beyond the record")
 FILES = ("overhead", "overhead_terms", "overhead_growth")
 
-SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size"]
+SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device"]
 COST_NOTES = (
-    "In per cent of standard training, at the pace of the same run: medians over rounds in which runs with and without "
-    "detectors alternate, with the 95 % interval of the median. Alone is as if nobody else were measured; in the "
-    "line-up, those who read the same signal share its cost.",
-    "Training is what a method's own objective adds; recording is what its signals take (writing logits, passes over "
-    "the training set, gradients, training in folds); memory is the peak of a process of its own above that of its "
-    "twin without the detector, for the samples that were measured and without pages of mapped files; disk is for the "
-    "whole training set. Two checks: whether the network's own steps are slower than in the twin, and time outside the "
-    "clocks of the loop.",
+    "In per cent of standard training, at the pace of the same run: medians over rounds with the 95 % interval of "
+    "the median, a twin without any detector before and after every four runs. Alone is as if nobody else were "
+    "measured; in the line-up, those who read the same signal share its cost. On a processor, time is that of the "
+    "thread that trains and of those that read ahead for it, so that others on the machine hardly change it; waiting "
+    "for a disk is not counted.",
+    "Objective is what a method's own loss adds, with its mixture and its passes; recording is what its signals take "
+    "(writing logits, passes over the training set, gradients, training in folds). Memory is the peak of a process "
+    "of its own above that of its twin in the same round, for the samples that were measured and without pages of "
+    "mapped files; where that is not above what two twins differ by, it says so. Disk is for the whole training set.",
+)
+CHECKS = (
+    "Two checks: whether the network's own steps are slower than in the twins, by the median epoch, and time that is "
+    "outside the clocks of the loop and charged to nobody. Both should include zero."
 )
 TERMS_NOTE = (
-    "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in the "
-    "soft phase as well), a mixture over trust, and a pass that relabels. In per cent of standard training."
+    "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in "
+    "the soft phase as well), a mixture over trust, and a pass that relabels. In per cent of standard training, each "
+    "read from the epochs in which it happens. The fit of a mixture hardly grows with the data: the larger the data "
+    "set, the smaller its share."
 )
 GROWTH_NOTE = (
-    "Exponents of what is added: fitted to logarithms, seconds over samples from 32,000 on (from 64,000 for LiNC's own "
-    "state), over classes and epochs all along; a dash where fewer than three sizes added anything. Memory is counted "
-    "above that of the smallest size, so that what does not grow (for LiNC the fit of the mixture, to 16,384 values at "
-    "most) is left out. Bytes per sample: the slope of peak memory beyond what is kept for the record, and what the "
-    "record takes. LiNC's own state is its objective without any network."
+    "Exponents of what is added, fitted to logarithms, with their standard error: seconds over samples from 32,000 "
+    "on (from 64,000 for LiNC's own state), over epochs from 20 on (before, not all methods have begun), over "
+    "classes all along; a dash where fewer than three sizes added anything. Memory is counted above that of the "
+    "smallest size, so that what does not grow (for LiNC the fit of the mixture, to 16,384 values at most) is left "
+    "out. Bytes per sample: the slope of peak memory beyond what is kept for the record, and what the record takes. "
+    "LiNC's own state is its objective without any network, for three epochs with one of warm-up and one of soft "
+    "correction."
 )
-FITTED_FROM = 32_000  # samples: below, what does not grow hides what does
+SAMPLES_FITTED, EPOCHS_FITTED = 32_000, 20  # from here on; below, what does not grow hides what does
 
 
 def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
@@ -42,7 +52,7 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     costs, terms, growth = (read(name) for name in FILES)
     found = {}
     if len(costs):
-        found["cost"] = Group("What each detector costs", cost_tables(costs), list(COST_NOTES))
+        found["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
     if len(terms):
         found["terms"] = Group("What LiNC adds", [("LiNC's cost, term by term", terms_table(terms))], [TERMS_NOTE])
     if len(growth):
@@ -61,7 +71,7 @@ def setting_title(row: pd.Series) -> str:
     dataset, network = dataset_title(row["dataset"]), network_title(row["backbone"])
     return (
         f"{dataset}, {row['path']} path, {network} at {row['image_size']} px, {row['epochs']} epochs, batch "
-        f"{row['batch_size']}, measured on {row['measured_samples']} of {row['training_samples']:,} samples"
+        f"{row['batch_size']}"
     )
 
 
@@ -71,9 +81,17 @@ def cost_tables(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     for _, group in rows.groupby(SETTING, sort=True):
         for line_up in dict.fromkeys(group["line_up"]):
             part = group[group["line_up"] == line_up]
-            title = f"Cost, {line_up} line-up: {setting_title(part.iloc[0])}"
+            title = f"Cost, {line_up} line-up: {setting_title(part.iloc[0])}, measured on {_samples(part)} samples"
             tables.append((title, _cost_table(part.sort_values("alone", kind="stable"))))
     return tables
+
+
+def _samples(rows: pd.DataFrame) -> str:
+    """How many were measured, and who was measured on more."""
+    usual, whole = rows["measured_samples"].min(), rows["training_samples"].iloc[0]
+    more = rows[rows["measured_samples"] > usual].groupby("measured_samples")["detector"].agg(", ".join)
+    others = "".join(f" ({names} on {count:,})" for count, names in more.items())
+    return f"{usual:,} of {whole:,}{others}"
 
 
 def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -82,17 +100,28 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "detector": rows["detector"],
             "alone": _with_interval(rows, "alone"),
-            "training": rows["training"].map(percent),
+            "objective": rows["objective"].map(percent),
             "recording": rows["recording"].map(percent),
             "scoring": rows["scoring"].map(percent),
             "in the line-up": rows["shared"].map(percent),
-            "memory": rows["memory_bytes"].map(_bytes),
-            "while scoring": rows["scoring_memory_bytes"].map(_bytes),
+            "memory": _above_floor(rows),
+            "while scoring": rows.get("scoring_memory_bytes", pd.Series(np.nan, index=rows.index)).map(_bytes),
             "disk": rows["disk_bytes"].map(_bytes),
             "slower steps": _with_interval(rows, "slower_steps"),
             "outside": _with_interval(rows, "outside_clocks"),
         }
     )
+
+
+def _above_floor(rows: pd.DataFrame) -> pd.Series:
+    """Memory, or that it cannot be told from none."""
+    if "memory_bytes" not in rows:
+        return pd.Series("–", index=rows.index, dtype=str)
+    cells = [
+        _bytes(added) if not added <= floor else f"< {_bytes(floor)}"
+        for added, floor in zip(rows["memory_bytes"], rows["memory_floor_bytes"], strict=True)
+    ]
+    return pd.Series(cells, index=rows.index, dtype=str)
 
 
 def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -117,9 +146,9 @@ def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
         table.append(
             {
                 "detector": detector,
-                "by samples": exponent(seconds[seconds["samples"] >= FITTED_FROM], "samples"),
+                "by samples": exponent(seconds, "samples", SAMPLES_FITTED),
                 "by classes": exponent(seconds, "classes"),
-                "by epochs": exponent(seconds, "epochs"),
+                "by epochs": exponent(seconds, "epochs", EPOCHS_FITTED),
                 "memory by samples": exponent(above_smallest(size, "samples"), "samples"),
                 "bytes per sample": _slope(beyond, "added"),
                 "recorded per sample": _slope(size, "recorded_bytes"),
@@ -148,12 +177,14 @@ def imagenet_note(rows: pd.DataFrame) -> str:
     )
 
 
-def exponent(rows: pd.DataFrame, axis: str) -> str:
-    """Of a power law through what is added; a dash where fewer than three sizes added anything."""
-    rows = rows[(rows["axis"] == axis) & (rows["added"] > 0)]
-    if len(rows) < 3:
+def exponent(rows: pd.DataFrame, axis: str, least: int = 0) -> str:
+    """Of a power law through what is added from some size on, with its standard error; a dash where fewer than three
+    sizes are left, or one of them added nothing."""
+    rows = rows[(rows["axis"] == axis) & (rows[axis] >= least)]
+    if len(rows) < 3 or (rows["added"] <= 0).any():
         return "–"
-    return f"{np.polyfit(np.log(rows[axis]), np.log(rows['added']), 1)[0]:.2f}"
+    fit = linregress(np.log(rows[axis]), np.log(rows["added"]))
+    return f"{fit.slope:.2f} ± {fit.stderr:.2f}"
 
 
 def above_smallest(rows: pd.DataFrame, axis: str) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """`linc-bench profile`: measures what every detector of a study costs on its data set, and keeps it as rows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmark.executors import InProcessExecutor
+from benchmark.history import END_OF_EPOCHS, OBJECTIVE, Stopwatch
 from benchmark.identity import Json
 from benchmark.memory import is_known
 from benchmark.overhead import (
@@ -17,6 +19,7 @@ from benchmark.overhead import (
     Interval,
     Observation,
     Peaks,
+    Report,
     Seconds,
     Variant,
     measure_seconds,
@@ -32,21 +35,22 @@ from benchmark.progress import Progress
 from benchmark.provenance import origin
 from benchmark.studies import Grid, LineUp, Study
 from benchmark.table_files import merge_rows, same_in
-from benchmark.training import END_OF_EPOCHS, Standard
+from benchmark.training import Standard
 from benchmark.workbench import OnDataset
 from detectors import Detector
 from detectors.linc import LiNCRecipe
 
 RATE = 0.2
 MEMORY_ROUNDS = 3
+MORE_SAMPLES = 10  # times as many where the training itself is changed
 
 
 @dataclass(frozen=True)
 class Effort:
     """How much is measured."""
 
-    rounds: int = 9
-    samples: int = 256
+    rounds: int = 6
+    samples: int = 128
 
 
 def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) -> None:
@@ -66,32 +70,56 @@ def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) ->
 def _measure(
     unit: Unit, line_ups: Sequence[LineUp], effort: Effort, progress: Progress
 ) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
-    setup = OnDataset(unit, effort.samples)
-    to_score = _variants(line_ups)
-    with TemporaryDirectory() as folder:
-        what = f"{unit.run.dataset}, {_path(unit)} path"
-        with progress.counting(f"{what}: memory, runs") as report:
-            peaks = _peaks(setup, to_score, report)
-        bench = setup.build(Path(folder))
-        with progress.counting(f"{what}: seconds, runs") as report:
-            seconds = measure_seconds(bench, to_score, effort.rounds, Path(folder) / "run", report)
-    about = _about(unit, effort.rounds, bench.shape.samples, seconds)
-    scale = unit.info.sizes[0] / bench.shape.samples
+    to_score, what = _variants(line_ups), f"{unit.run.dataset}, {_path(unit)} path"
+    with progress.counting(f"{what}: memory, runs") as report:
+        memory = _memory(OnDataset(unit, effort.samples), to_score, report)
+    seconds, samples = _seconds(unit, to_score, effort, lambda: progress.counting(f"{what}: seconds, runs"))
+    about = _about(unit, effort.rounds)
     rows = []
     for line_up in line_ups:
         for detector in line_up.detectors:
             alone = variant_for([detector])
-            bytes_needed = {
-                "memory_bytes": peaks[alone].run - peaks[TWIN].run if is_known() else None,
-                "scoring_memory_bytes": peaks[alone].scoring[detector] if is_known() else None,
-                "device_bytes": peaks[alone].device - peaks[TWIN].device,
-                "disk_bytes": round(scale * peaks[alone].recorded),
+            n, whole = samples[alone], unit.info.sizes[0]
+            scaled = {
+                "measured_samples": n,
+                "standard_seconds": _digits(seconds.base(alone) * whole / n),
+                "disk_bytes": round(memory[alone].recorded * whole / min(effort.samples, whole)),
             }
             name = {"line_up": line_up.name, "detector": detector.label}
-            rows.append(about | name | shares_of(seconds, line_up, detector) | bytes_needed | origin())
-    first = next((variant for variant in to_score if isinstance(variant.recipe, LiNCRecipe)), None)
-    terms = terms_of(seconds, first, unit.shape.epochs) if first else []
-    return rows, [about | term | origin() for term in terms]
+            costs = shares_of(seconds, line_up, detector) | memory[alone].columns(detector)
+            rows.append(about | name | scaled | costs | origin())
+    of_linc = [variant for variant in to_score if isinstance(variant.recipe, LiNCRecipe)][:1]
+    terms = [
+        about | {"measured_samples": samples[variant]} | term | origin()
+        for variant in of_linc
+        for term in terms_of(seconds, variant, unit.shape.epochs)
+    ]
+    return rows, terms
+
+
+def _seconds(
+    unit: Unit,
+    to_score: Mapping[Variant, Sequence[Detector]],
+    effort: Effort,
+    counting: Callable[[], AbstractContextManager[Report]],
+) -> tuple[Seconds, dict[Variant, int]]:
+    """Of every variant, and on how many samples.
+
+    What changes the training has costs that do not grow with the data, such as a mixture's: it is measured on more.
+    """
+    sizes = {
+        variant: effort.samples * (MORE_SAMPLES if variant.recipe.records and variant.recipe != Standard() else 1)
+        for variant in to_score
+    }
+    observed: dict[Variant, Sequence[Observation]] = {}
+    measured: dict[Variant, int] = {}
+    for size in dict.fromkeys(sizes.values()):
+        some = {variant: detectors for variant, detectors in to_score.items() if sizes[variant] == size}
+        with counting() as report, TemporaryDirectory() as folder:
+            bench = OnDataset(unit, size).build(Path(folder))
+            observed |= measure_seconds(bench, some, effort.rounds, Path(folder) / "run", report).of
+        measured |= dict.fromkeys(some, bench.shape.samples)
+    return Seconds(observed), measured
 
 
 def _variants(line_ups: Sequence[LineUp]) -> dict[Variant, list[Detector]]:
@@ -110,27 +138,53 @@ def _together(line_up: LineUp, detector: Detector) -> Variant:
     return variant_for([one for one in line_up.detectors if one.training == detector.training])
 
 
-def _peaks(
+@dataclass(frozen=True)
+class Memory:
+    """What a variant's process had at its peak above its twin's in the same round, and what scoring had."""
+
+    added: Sequence[int]
+    device: Sequence[int]
+    scoring: Mapping[Detector, Sequence[int]]
+    floor: int  # by how much two twins differ
+    recorded: int
+
+    def columns(self, detector: Detector) -> dict[str, Json]:
+        if not is_known():
+            return {"device_bytes": int(np.median(self.device))}
+        return {
+            "memory_bytes": int(np.median(self.added)),
+            "memory_bytes_low": min(self.added),
+            "memory_bytes_high": max(self.added),
+            "memory_floor_bytes": self.floor,
+            "scoring_memory_bytes": int(np.median(self.scoring[detector])),
+            "device_bytes": int(np.median(self.device)),
+        }
+
+
+def _memory(
     setup: OnDataset, to_score: Mapping[Variant, Sequence[Detector]], report: Callable[[int, int], None]
-) -> dict[Variant, Peaks]:
-    """Medians over some child processes of each; a machine's allocator is not quite the same every time."""
+) -> dict[Variant, Memory]:
+    """In rounds of child processes, each beginning with a twin; a machine's allocator is not quite the same every time.
+
+    A second twin, measured like any other variant, tells what a difference is worth.
+    """
     wanted = {TWIN: to_score.get(TWIN, [])} | {variant: some for variant, some in to_score.items() if some}
+    twins: list[Peaks] = []
     found: dict[Variant, list[Peaks]] = {variant: [] for variant in wanted}
+    total = MEMORY_ROUNDS * (1 + len(wanted))
     for turn in range(MEMORY_ROUNDS):
-        for number, (variant, detectors) in enumerate(wanted.items(), turn * len(wanted) + 1):
+        twins.append(peaks_in_child(setup, TWIN, ()))
+        for number, (variant, detectors) in enumerate(wanted.items(), turn * (1 + len(wanted)) + 2):
             found[variant].append(peaks_in_child(setup, variant, detectors))
-            report(number, MEMORY_ROUNDS * len(wanted))
-
-    def median(counts: Iterable[int]) -> int:
-        return int(np.median(list(counts)))
-
+            report(number, total)
+    of_twins = [peaks.run for peaks in (*twins, *found[TWIN])]
     return {
-        variant: Peaks(
-            median(peak.run for peak in peaks),
-            median(peak.device for peak in peaks),
-            {detector: median(peak.scoring[detector] for peak in peaks) for detector in wanted[variant]},
-            peaks[0].recorded,
-            peaks[0].held,
+        variant: Memory(
+            added=[own.run - twin.run for own, twin in zip(peaks, twins, strict=True)],
+            device=[own.device - twin.device for own, twin in zip(peaks, twins, strict=True)],
+            scoring={detector: [own.scoring[detector] for own in peaks] for detector in wanted[variant]},
+            floor=max(of_twins) - min(of_twins),
+            recorded=peaks[0].recorded,
         )
         for variant, peaks in found.items()
     }
@@ -160,7 +214,7 @@ def shares_of(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str
 
     rounds = list(zip(seconds.of[alone], seconds.of[together], strict=True))
     return {
-        **_columns("training", seconds.share(alone, lambda run: run.charges.objective)),
+        **_columns("objective", seconds.share(alone, lambda run: run.charges.objective)),
         **_columns("recording", seconds.share(alone, recording_alone)),
         **_columns("scoring", seconds.share(alone, scoring)),
         **_columns("alone", seconds.share(alone, lambda run: run.added + scoring(run))),
@@ -172,48 +226,66 @@ def shares_of(seconds: Seconds, line_up: LineUp, detector: Detector) -> dict[str
 
 
 def terms_of(seconds: Seconds, variant: Variant, epochs: int) -> list[dict[str, Json]]:
-    """The three operations by which the paper counts LiNC's cost, and the first of them per step while it is done."""
-    assert isinstance(variant.recipe, LiNCRecipe)
-
-    def mixture(run: Observation) -> float:
-        return run.seconds[END_OF_EPOCHS]
-
-    def relabelling(run: Observation) -> float:
-        return run.seconds.get(PASS_OF_OBJECTIVE, 0.0)
+    """The three operations by which the paper counts LiNC's cost, the first of them also per step while it is done, and
+    what keeping trust for the record takes; each read from the epochs in which it happens."""
+    recipe = variant.recipe
+    assert isinstance(recipe, LiNCRecipe)
+    active = min(epochs, recipe.warm_up + recipe.soft_epochs)
 
     def forming(run: Observation) -> float:
-        return run.charges.objective - mixture(run) - relabelling(run)
+        """Beyond cross-entropy, as the same run has it after the soft phases, or else its twins."""
+        laps_EB = np.reshape(run.laps[OBJECTIVE], (epochs, -1))
+        usual = np.median(laps_EB[active:], axis=0).sum() if active < epochs else run.twin_objective / epochs
+        return float(laps_EB[:active].sum() - active * usual)
 
-    active = min(epochs, variant.recipe.warm_up + variant.recipe.soft_epochs) / epochs
+    def at_end_of(epoch: int, run: Observation) -> float:
+        return run.laps[END_OF_EPOCHS][epoch - 1] if epoch <= epochs else 0.0
+
+    def mixture(run: Observation) -> float:
+        return at_end_of(recipe.warm_up, run)
+
+    def relabelling(run: Observation) -> float:
+        return sum(run.laps.get(PASS_OF_OBJECTIVE, ())) + at_end_of(recipe.warm_up + recipe.soft_epochs, run)
+
+    def keeping(run: Observation) -> float:
+        special = {recipe.warm_up, recipe.warm_up + recipe.soft_epochs}
+        return sum(at_end_of(epoch, run) for epoch in range(1, epochs + 1) if epoch not in special)
+
     found = {
-        "forming q and moving trust, per step while it is done": lambda run: forming(run) / active,
+        "forming q and moving trust, per step while it is done": lambda run: forming(run) * epochs / active,
         "forming q and moving trust, whole run": forming,
         "mixture": mixture,
         "relabelling pass": relabelling,
+        "keeping trust for the record": keeping,
     }
     return [{"term": name} | _columns("share", seconds.share(variant, part)) for name, part in found.items()]
 
 
 def _columns(name: str, interval: Interval) -> dict[str, Json]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), (float(f"{one:.4g}") for one in interval), strict=True))
+    return dict(zip((name, f"{name}_low", f"{name}_high"), map(_digits, interval), strict=True))
 
 
-def _about(unit: Unit, rounds: int, samples: int, seconds: Seconds) -> dict[str, Json]:
-    run, whole = unit.run, unit.info.sizes[0]
+def _digits(value: float) -> float:
+    """The four that count."""
+    return float(f"{value:.4g}")
+
+
+def _about(unit: Unit, rounds: int) -> dict[str, Json]:
+    run, training = unit.run, unit.run.training
+    stopwatch = Stopwatch(training.device, training.threads)
     return {
         "dataset": run.dataset,
         "backbone": run.backbone.name,
         "image_size": run.backbone.image_size,
         "path": _path(unit),
-        "epochs": run.training.epochs,
-        "batch_size": run.training.batch_size,
+        "epochs": training.epochs,
+        "batch_size": training.batch_size,
         "classes": unit.info.num_classes,
-        "training_samples": whole,
-        "measured_samples": samples,
+        "training_samples": unit.info.sizes[0],
         "rounds": rounds,
-        "threads": run.training.threads,
-        "device": run.training.device,
-        "standard_seconds": float(f"{seconds.base * whole / samples:.4g}"),
+        "threads": training.threads,
+        "device": training.device,
+        "clock": "processor" if stopwatch.counts_processor_time else "wall",
     }
 
 

@@ -17,7 +17,7 @@ from benchmark.findings import findings_table, hypothesis_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.names import dataset_title, network_title
 from benchmark.overhead_plots import draw_overhead
-from benchmark.overhead_tables import overhead_groups
+from benchmark.overhead_tables import COST_NOTES, overhead_groups
 from benchmark.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.plots import draw_all
 from benchmark.storage import write_json, write_text
@@ -188,9 +188,10 @@ def _overhead_groups(results: ResultsFolder) -> dict[str, Group]:
 
 
 def _first_line_up(group: Group) -> Group:
-    """The README shows one line-up."""
+    """The README shows one line-up, without the columns that are checks."""
     first = group.tables[0][0].split(":")[0]
-    return replace(group, tables=[(title, table) for title, table in group.tables if title.startswith(first)])
+    tables = [(title, table) for title, table in group.tables if title.startswith(first)]
+    return replace(group, tables=tables, notes=list(COST_NOTES))
 
 
 def _studies(results: ResultsFolder) -> list[str]:

@@ -5,11 +5,8 @@ case below; LiNC is another objective in the same loop (detectors/linc.py).
 """
 
 import math
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,15 +18,9 @@ from benchmark.augmentation import flip_and_crop
 from benchmark.backbones import SplitModel
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
+from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Stopwatch
 from benchmark.recorders import Predict, Recorder, Signal
 from benchmark.seeds import torch_generator
-
-# What a run's time is charged to; beside these, each recorder has a clock of its own name.
-STEPS = "training"  # the network, the optimiser and the data, without the objective
-OBJECTIVE = "objective"
-END_OF_EPOCHS = "objective at the end of epochs"
-PASS = "evaluation pass"  # over the training set, for whoever asked for it
-EVALUATION = "validation and test"
 
 
 @dataclass(frozen=True)
@@ -64,55 +55,6 @@ class Objective:
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
         return {}
-
-
-def now(device: str) -> float:
-    """Processor time, which other programs on the machine do not change; so waiting for a disk is not counted.
-
-    An accelerator works behind the loop's back: it is waited for, lest the next clock pays for its work.
-    """
-    if device == "cpu":
-        return time.process_time()
-    getattr(torch, device).synchronize()
-    return time.perf_counter()
-
-
-@dataclass
-class History:
-    """Loss and accuracy per epoch, predictions on validation and test, and what each part of the run took."""
-
-    rows: list[dict[str, float]] = field(default_factory=list)
-    predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
-    laps: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds of each time a clock ran
-    device: str = "cpu"
-    _running: list[str] = field(default_factory=list)  # clocks, each inside the one before
-    _charged: float = 0.0  # seconds already charged to clocks inside the running one
-
-    @contextmanager
-    def clock(self, part: str) -> Iterator[None]:
-        """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
-        outer, start = self._charged, now(self.device)
-        self._charged = 0.0
-        self._running.append(part)
-        try:
-            yield
-        finally:
-            self._running.pop()
-            elapsed = now(self.device) - start
-            self.laps[part].append(elapsed - self._charged)
-            self._charged = outer + elapsed
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        return {part: sum(laps) for part, laps in self.laps.items()}
-
-    def add_time_of(self, other: "History") -> None:
-        for part, laps in other.laps.items():
-            self.laps[part] += laps
-
-    def on_behalf(self, part: str) -> str:
-        """A name for `part` that says whose clock is running, since that is who has to pay for it."""
-        return f"{part} for {self._running[-1]}" if self._running else part
 
 
 @dataclass(frozen=True)
@@ -186,7 +128,8 @@ def train(
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
-    labels, history = data.train.labels, History(device=settings.device)
+    labels, history = data.train.labels, History(stopwatch=Stopwatch(settings.device, settings.threads))
+    heard = history.stopwatch.add_background
     for recorder in recorders:
         with history.clock(recorder.name):
             recorder.at_start()
@@ -194,7 +137,7 @@ def train(
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
         with history.clock(STEPS):
-            for indices, features in data.train.batches(shuffled, settings.batch_size, change):
+            for indices, features in data.train.batches(shuffled, settings.batch_size, change, heard):
                 outputs = tail(features)
                 optimiser.zero_grad()
                 with history.clock(OBJECTIVE):  # with its gradient: then a method's own time is known exactly
@@ -216,7 +159,7 @@ def train(
             )
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
 
-        predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train)))
+        predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train, heard)))
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
@@ -236,9 +179,12 @@ def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Tensor
 
 
 def logits_by_batch(
-    tail: Callable[[Tensor], Tensor], split: LabelledFeatures, batch_size: int = 256
+    tail: Callable[[Tensor], Tensor],
+    split: LabelledFeatures,
+    heard: Callable[[float], None] = lambda seconds: None,
+    batch_size: int = 256,
 ) -> Iterator[Tensor]:
-    for batch in split.in_order(batch_size):
+    for batch in split.in_order(batch_size, heard):
         with torch.no_grad():
             logits = tail(batch)
         yield logits

@@ -5,7 +5,7 @@ Nothing is kept: records go to a folder that the caller throws away.
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,13 +16,14 @@ from torch import Tensor
 from benchmark.backbones import Backbone, SplitModel, load_backbone, untrained_backbone
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.features import preprocess
+from benchmark.history import History, Stopwatch
 from benchmark.pipeline import dataset_of, recorders_of, set_up_torch, training_data
 from benchmark.plan import Unit
 from benchmark.record import RunRecord
 from benchmark.recorders import Recorder, RunContext, RunShape, Signal
 from benchmark.seeds import numpy_generator
 from benchmark.storage import MappedRows, new_array, open_array
-from benchmark.training import History, Job, Recipe, TrainingSettings, now
+from benchmark.training import Job, Recipe, TrainingSettings
 
 EVALUATED = 2  # samples of validation and test: they cost everybody the same, and are charged to nobody
 
@@ -51,15 +52,21 @@ class Workbench:
     def shape(self) -> RunShape:
         return RunShape(self.settings.epochs, len(self.data.train.labels), self.data.num_classes)
 
+    def briefly(self) -> "Workbench":
+        """For a single epoch: enough to load whatever is loaded once."""
+        return replace(self, settings=replace(self.settings, epochs=1))
+
     def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
         def recorders(model: SplitModel) -> list[Recorder]:
             return recorders_of(signals, RunContext(self.shape, folder, model, self.data, self.images))
 
         job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
-        started = now(self.settings.device)
+        stopwatch = Stopwatch(self.settings.device, self.settings.threads)
+        started = stopwatch.elapsed
         history, left_behind = recipe.run(job)
         record = record_in(folder, self.data, self.settings.epochs, signals, left_behind, history)
-        return Measured(history.laps, now(self.settings.device) - started, record)
+        stopwatch.add_background(history.stopwatch.background)
+        return Measured(history.laps, stopwatch.elapsed - started, record)
 
 
 def record_in(
@@ -81,6 +88,9 @@ def record_in(
 
 
 class Bench(Protocol):
+    def briefly(self) -> "Bench":
+        """The same with little to do: its run loads whatever is loaded once."""
+
     def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured: ...
 
 

@@ -14,10 +14,11 @@ from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.datasets import load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.features import LiveImages
+from benchmark.history import History
 from benchmark.last_block import ClassTokenBlock
 from benchmark.record import open_record
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
-from benchmark.training import CrossEntropy, History, TrainingSettings, predict, train
+from benchmark.training import CrossEntropy, TrainingSettings, predict, train
 from tests.conftest import score_bytes
 
 BACKBONE = Backbone(image_size=32)

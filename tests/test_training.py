@@ -13,9 +13,10 @@ from torch import nn
 
 from benchmark.backbones import SplitModel
 from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.history import History
 from benchmark.last_block import WholeBlock
 from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
-from benchmark.training import CrossEntropy, History, Job, Recipe, Standard, TrainingSettings, predict, train
+from benchmark.training import CrossEntropy, Job, Recipe, Standard, TrainingSettings, predict, train
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
 from detectors.linc import LiNCRecipe
 
