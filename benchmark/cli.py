@@ -130,6 +130,7 @@ def _add_study_options(parser: argparse.ArgumentParser) -> None:
         "default: all of the study's; repeatable",
     )
     parser.add_argument("--detector", action="append", help="a name, or path/to/file.py:Class; repeatable")
+    parser.add_argument("--line-up", action="append", help="original or hcat; default: all of the study's; repeatable")
     parser.add_argument("--backbone", help="any timm name")
     parser.add_argument("--image-size", type=int, metavar="PIXELS")
     parser.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, unknown_name
 from benchmark.noise import noise_named
 from benchmark.own_detectors import is_detector_file, load_detector
 from benchmark.studies import Grid, LineUp, Study
@@ -46,7 +46,9 @@ def _overridden_grid(grid: Grid, datasets: tuple[str, ...], options: argparse.Na
         rates=tuple(dict.fromkeys(options.rate if options.rate is not None else grid.rates)),
         training_seeds=_seeds("--seed", options.seed) or grid.training_seeds,
         noise_seeds=_seeds("--noise-seed", options.noise_seed) or grid.noise_seeds,
-        line_ups=_chosen_line_ups(grid, options.detector) if options.detector else grid.line_ups,
+        line_ups=_named_line_ups(
+            _chosen_line_ups(grid, options.detector) if options.detector else grid.line_ups, options.line_up
+        ),
         noise=noise_named(options.noise).name if options.noise else grid.noise,
         backbone=replace(
             grid.backbone,
@@ -62,6 +64,13 @@ def _overridden_grid(grid: Grid, datasets: tuple[str, ...], options: argparse.Na
             augment=options.augment or grid.training.augment,
         ),
     )
+
+
+def _named_line_ups(line_ups: tuple[LineUp, ...], names: list[str] | None) -> tuple[LineUp, ...]:
+    for name in names or ():
+        if name not in LINE_UPS:
+            raise unknown_name("line-up", name, LINE_UPS)
+    return tuple(line_up for line_up in line_ups if not names or line_up.name in names)
 
 
 def _chosen_line_ups(grid: Grid, names: list[str]) -> tuple[LineUp, ...]:

@@ -189,8 +189,6 @@ def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Pat
         assert run.charges.signals["train_logits"] < worked / 4
         assert abs(run.outside) < worked / 4
         assert run.slower < worked / 4, "steps are no slower than those of the twins"
-            "steps are no slower than the twins'"
-        )
 
 
 def test_what_others_take_of_the_processor_is_charged_to_nobody() -> None:

@@ -1,5 +1,6 @@
 """Studies as values: grids that share runs, and what the command line changes in them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from benchmark.layout import ResultsFolder
 from benchmark.overrides import overridden
 from benchmark.plan import Sources, plan_study
 from benchmark.studies import STUDIES, Study, study_named
-from detectors import detector_named
+from detectors import LINE_UPS, detector_named
 
 
 def changed(study: str, *options: str) -> Study:
@@ -63,6 +64,13 @@ def test_a_file_can_stand_for_a_data_set_of_the_study() -> None:
 def test_a_data_set_that_the_study_has_not_joins_every_grid() -> None:
     study = changed("medmnist-auc", "--dataset", "breastmnist", "--dataset", "digits")
     assert [grid.datasets for grid in study.grids] == [("breastmnist", "digits")] * 2
+
+
+def test_a_line_up_can_be_chosen(fails: Callable[..., str], tmp_path: Path) -> None:
+    study = changed("demo", "--line-up", "hcat")
+    assert [line_up.name for line_up in study.line_ups] == ["hcat"]
+    assert len(study.detectors) == len(LINE_UPS["hcat"])
+    assert "original" in fails("run", "--line-up", "cat", "--results", tmp_path)
 
 
 def test_what_is_not_said_is_not_changed() -> None:
