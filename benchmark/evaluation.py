@@ -83,7 +83,8 @@ def _entries(plan: Plan, outcome_of: dict[str, Outcome]) -> list[Entry]:
                 if failure is not None:
                     entries.append(Entry(line_up.name, detector, (unit,), failure))
                     continue
-                scored = [other for other in siblings if _failure(other, detector, outcome_of) is None]
+                readers = [other for other in siblings if detector in other.detectors]
+                scored = [other for other in readers if _failure(other, detector, outcome_of) is None]
                 runs = tuple(scored) if detector.averages_runs else (unit,)
                 if unit is runs[0]:
                     entries.append(Entry(line_up.name, detector, runs))

@@ -88,10 +88,13 @@ def _choices(table: str, row: pd.Series, plan: Plan, unit: Unit) -> list[Choice]
     """One, or none if the row is of a detector that is not the suite's own."""
     if table == "accuracy":
         return [Choice(table, row, plan, (_reduced(unit, ()),))]
-    alike = [one for one in plan.units if one.run.differs_in_training_seed_only(unit.run)]
-    runs = alike if row["runs_averaged"] > 1 else [unit]
-    own = [detector for detector in unit.detectors if detector.label == row["detector"]]
-    return [Choice(table, row, plan, tuple(_reduced(one, (detector,)) for one in runs)) for detector in own]
+    choices = []
+    for detector in (detector for detector in unit.detectors if detector.label == row["detector"]):
+        readers = [one for one in plan.units if detector in one.detectors]
+        runs = [one for one in readers if one.run.differs_in_training_seed_only(unit.run)]
+        needed = runs if row["runs_averaged"] > 1 else [unit]
+        choices.append(Choice(table, row, plan, tuple(_reduced(one, (detector,)) for one in needed)))
+    return choices
 
 
 def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:

@@ -16,6 +16,7 @@ from benchmark.training import TrainingSettings
 from benchmark.verify import TOLERANCE, verdict
 from detectors import detector_named
 from detectors.el2n import EL2N
+from detectors.grand import GraNd
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,7 +25,8 @@ def _small_study(odd_or_even: Path) -> Iterator[None]:
     line_up = LineUp("original", (detector_named("LiNC"), detector_named("AUM"), EL2N()))
     training, backbone = TrainingSettings(epochs=3, batch_size=64), Backbone(image_size=32)
     grid = Grid((str(odd_or_even),), (0.2,), training_seeds=(0, 1), training=training, backbone=backbone)
-    small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)),))
+    one_seed = replace(grid, training_seeds=(0,), line_ups=(LineUp("original", (GraNd(epoch=1),)),))
+    small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)), one_seed))
     studies = {study.name: study for study in (*STUDIES, small)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cli, "STUDIES", tuple(studies.values()))
@@ -50,9 +52,10 @@ def test_rows_are_made_again_to_the_last_digit(committed: Path, capsys: pytest.C
     before = {path.name: path.read_bytes() for path in committed.glob("*.csv")}
     assert main(["verify", "--sample", "100", "--workers", "1", "--results", str(committed)]) == 0
     said = capsys.readouterr().out
-    rows = 2 + 2 + 1 + 4  # LiNC and AUM on two seeds, EL2N averaged over them, accuracy of four runs
+    # LiNC and AUM on two seeds, EL2N averaged over them, GraNd on one of them, accuracy of four runs.
+    rows = 2 + 2 + 1 + 1 + 4
     assert f"{rows} of {rows} rows" in said
-    assert said.count("the same") == 2 * 5 + 3 * 4 + 1, "every number, and the word in the line that says which rows"
+    assert said.count("the same") == 2 * 6 + 3 * 4 + 1, "every number, and the word in the line that says which rows"
     assert "within tolerance" not in said
     assert {path.name: path.read_bytes() for path in committed.glob("*.csv")} == before, "nothing is written"
     assert not (committed / "runs").exists()
