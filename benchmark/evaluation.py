@@ -18,7 +18,7 @@ from benchmark.plan import Plan, Unit, detector_id
 from benchmark.record import open_record, read_about, read_history
 from benchmark.recorders import TRAIN_LOGITS
 from benchmark.scores import read_scores
-from benchmark.table_files import merge_rows, read_as_text
+from benchmark.table_files import ABOUT_RUNS, merge_rows, read_as_text
 from detectors import Detector
 from detectors.linc import LiNC, LiNCRecipe
 
@@ -253,8 +253,7 @@ def _key(plan: Plan, unit: Unit) -> dict[str, Json]:
 
 def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
     run = unit.run
-    return {
-        **_key(plan, unit),
+    values = {
         "dataset": run.dataset,
         "classes": unit.info.num_classes,
         "samples": unit.info.sizes[0],
@@ -274,6 +273,7 @@ def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
         "protocol": run.protocol_id,
         "true_rate": float(runs[unit].is_mislabelled.mean()) if unit in runs else None,
     }
+    return _key(plan, unit) | {column: values[column] for column in ABOUT_RUNS}
 
 
 def _origin(unit: Unit) -> dict[str, Json]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import linregress
 
+from benchmark.errors import LincBenchError
 from benchmark.features import in_bytes
 from benchmark.names import dataset_title, in_words, network_title, telling
 from benchmark.tables import Group
@@ -51,6 +52,10 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     """Every table there is data for; `read` gives a committed file's rows by name."""
     costs, terms, growth = (read(name) for name in FILES)
     found = {}
+    if len(costs) and "objective" not in costs:
+        raise LincBenchError(
+            "overhead.csv was written by an older version of LiNC-Bench. Delete it, or measure again: linc-bench profile"
+        )
     if len(costs):
         found["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
     if len(terms):

@@ -10,6 +10,12 @@ from benchmark.identity import Json
 from benchmark.layout import ResultsFolder
 from benchmark.storage import locked, write_text
 
+# What is known of a run beside its name: in the table of runs, and in those that people read by themselves.
+ABOUT_RUNS = (
+    "dataset", "classes", "samples", "noise", "rate", "noise_seed", "training_seed", "backbone", "image_size", "epochs",
+    "batch_size", "learning_rate", "weight_decay", "images", "recipe", "setting", "protocol", "true_rate",
+)  # fmt: skip
+
 
 def merge_rows(
     results: ResultsFolder,
@@ -52,8 +58,8 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def with_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Rows that say only which run they are of, with what the table of runs says of it."""
-    if rows.empty or runs.empty:
+    """Rows that may say only which run they are of, with what the table of runs says of it."""
+    key, about = ["study", "run"], [column for column in ABOUT_RUNS if column in runs]
+    if rows.empty or not about:
         return rows
-    key = ["study", "run"]
-    return rows.merge(runs[[*key, *(column for column in runs if column not in rows)]], on=key, how="left")
+    return rows.drop(columns=about, errors="ignore").merge(runs[[*key, *about]], on=key, how="left")
