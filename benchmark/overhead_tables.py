@@ -54,7 +54,8 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     found = {}
     if len(costs) and "objective" not in costs:
         raise LincBenchError(
-            "overhead.csv was written by an older version of LiNC-Bench. Delete it, or measure again: linc-bench profile"
+            "overhead.csv was written by an older version of LiNC-Bench. Delete it, or measure again with: "
+            "linc-bench profile"
         )
     if len(costs):
         found["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
