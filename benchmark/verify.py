@@ -148,6 +148,9 @@ def verdict(committed: float, again: float, tolerance: float) -> str:
 
 def verify(choices: Sequence[Choice], executor: Executor, progress: Progress) -> pd.DataFrame:
     """Study by study, since each has line-ups of its own."""
-    by_plan = groupby(sorted(choices, key=lambda choice: choice.plan.study.name), key=lambda choice: choice.plan)
-    groups = [list(group) for _, group in by_plan]
+
+    def plan_of(choice: Choice) -> tuple[str, str]:
+        return choice.plan.study.name, str(choice.plan.sources.weights_file)
+
+    groups = [list(group) for _, group in groupby(sorted(choices, key=plan_of), key=plan_of)]
     return pd.concat([compare(group, make_again(group, executor, progress)) for group in groups])
