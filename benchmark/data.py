@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Change = Callable[[Tensor], Tensor]
-Heard = Callable[[float], None]  # of seconds
+OnRead = Callable[[float], None]  # of seconds
 
 
 class Rows(Protocol):
@@ -34,11 +34,11 @@ class LabelledFeatures:
         return batch.to(self.labels.device)
 
     def batches(
-        self, order: Tensor, size: int, change: Change | None = None, heard: Heard = lambda seconds: None
+        self, order: Tensor, size: int, change: Change | None = None, on_read: OnRead = lambda seconds: None
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Indices and features, batch by batch; each is gathered in the background while the one before is used.
 
-        When a batch is handed over, `heard` is told the processor time that it took.
+        When a batch is handed over, `on_read` is told the processor time that it took.
         """
 
         def read(indices: Tensor) -> tuple[Tensor, Tensor, float]:
@@ -49,7 +49,7 @@ class LabelledFeatures:
 
         def handed_over(ready: Future[tuple[Tensor, Tensor, float]]) -> tuple[Tensor, Tensor]:
             indices, batch, seconds = ready.result()
-            heard(seconds)
+            on_read(seconds)
             return indices, batch
 
         with ThreadPoolExecutor(1) as reader:
@@ -60,9 +60,9 @@ class LabelledFeatures:
                 yield handed_over(ready)
             yield handed_over(upcoming)
 
-    def in_order(self, size: int, heard: Heard = lambda seconds: None) -> Iterator[Tensor]:
+    def in_order(self, size: int, on_read: OnRead = lambda seconds: None) -> Iterator[Tensor]:
         everyone = torch.arange(len(self.labels), device=self.labels.device)
-        return (batch for _, batch in self.batches(everyone, size, heard=heard))
+        return (batch for _, batch in self.batches(everyone, size, on_read=on_read))
 
     def subset(self, rows: np.ndarray) -> "LabelledFeatures":
         own = rows if self.rows is None else self.rows[rows]

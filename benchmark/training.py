@@ -129,7 +129,7 @@ def train(
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
     labels, history = data.train.labels, History(stopwatch=Stopwatch(settings.device, settings.threads))
-    heard = history.stopwatch.add_background
+    on_read = history.stopwatch.add_background
     for recorder in recorders:
         with history.clock(recorder.name):
             recorder.at_start()
@@ -137,7 +137,7 @@ def train(
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
         with history.clock(STEPS):
-            for indices, features in data.train.batches(shuffled, settings.batch_size, change, heard):
+            for indices, features in data.train.batches(shuffled, settings.batch_size, change, on_read):
                 outputs = tail(features)
                 optimiser.zero_grad()
                 with history.clock(OBJECTIVE):  # with its gradient: then a method's own time is known exactly
@@ -159,7 +159,7 @@ def train(
             )
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
 
-        predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train, heard)))
+        predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train, on_read)))
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
@@ -181,10 +181,10 @@ def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Tensor
 def logits_by_batch(
     tail: Callable[[Tensor], Tensor],
     split: LabelledFeatures,
-    heard: Callable[[float], None] = lambda seconds: None,
+    on_read: Callable[[float], None] = lambda seconds: None,
     batch_size: int = 256,
 ) -> Iterator[Tensor]:
-    for batch in split.in_order(batch_size, heard):
+    for batch in split.in_order(batch_size, on_read):
         with torch.no_grad():
             logits = tail(batch)
         yield logits
