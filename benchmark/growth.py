@@ -66,7 +66,6 @@ SECONDS = (
 )
 BYTES = tuple(Point("samples", samples=samples) for samples in (1000, 4000, 16_000, 64_000))
 STATE = (
-    Point("samples", samples=FITTED, classes=10, epochs=3),  # from here on the mixture's fit does not grow
     *(Point("samples", samples=64_000 * 2**power, classes=10, epochs=3) for power in range(7)),
     Point(IMAGENET, samples=1_281_167, classes=1000, epochs=3),
 )

@@ -16,6 +16,7 @@ import torch
 
 STATUS = Path("/proc/self/status")
 SECONDS_BETWEEN_SAMPLES = 0.001
+M_MMAP_THRESHOLD = -3  # of glibc's mallopt: blocks of so many bytes are mapped one by one
 
 
 @dataclass
@@ -65,9 +66,15 @@ def private_bytes() -> int:
     return 1024 * int(line.split()[1])
 
 
+def keep_nothing() -> None:
+    """From now on, whatever is freed in this process goes back to the system at once, however the allocator would have
+    liked to keep it: then a peak is that of memory in use, and not an accident of block sizes."""
+    if is_known() and (option := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        option(M_MMAP_THRESHOLD, 64 * 1024)
+
+
 def _give_back() -> None:
-    """An allocator keeps what was freed, and hands it out again unseen."""
+    """What was freed before, and is kept by the allocator."""
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if is_known() else None
-    if trim is not None:
+    if is_known() and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.errors import LincBenchError
 from benchmark.executors import begin_worker
 from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS
-from benchmark.memory import peak_memory
+from benchmark.memory import keep_nothing, peak_memory
 from benchmark.own_detectors import loaded_files
 from benchmark.plan import signals_for
 from benchmark.record import RunRecord
@@ -265,6 +265,7 @@ def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]
 
 
 def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
+    keep_nothing()
     with TemporaryDirectory() as folder:
         bench = setup.build(Path(folder))
         bench.briefly().run(variant.recipe, variant.signals, Path(folder))  # loads what is loaded once

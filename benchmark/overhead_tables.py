@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import curve_fit
 from scipy.stats import linregress
 
 from benchmark.errors import LincBenchError
@@ -39,9 +40,9 @@ TERMS_NOTE = (
 GROWTH_NOTE = (
     "Exponents of what is added, fitted to logarithms, with their standard error: seconds over samples from 32,000 "
     "on (from 64,000 for LiNC's own state), over epochs from 20 on (before, not all methods have begun), over "
-    "classes all along; a dash where fewer than three sizes added anything. Memory is counted above that of the "
-    "smallest size, so that what does not grow (for LiNC the fit of the mixture, to 16,384 values at most) is left "
-    "out. Bytes per sample: the slope of peak memory beyond what is kept for the record, and what the record takes. "
+    "classes all along; a dash where fewer than three sizes added anything. Memory is fitted with a constant beside "
+    "the power law, for what does not grow (for LiNC the fit of the mixture, to 16,384 values at most). Bytes per "
+    "sample: the slope of peak memory beyond what is kept for the record, and what the record takes. "
     "LiNC's own state is its objective without any network, for three epochs with one of warm-up and one of soft "
     "correction."
 )
@@ -155,7 +156,7 @@ def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
                 "by samples": exponent(seconds, "samples", SAMPLES_FITTED),
                 "by classes": exponent(seconds, "classes"),
                 "by epochs": exponent(seconds, "epochs", EPOCHS_FITTED),
-                "memory by samples": exponent(above_smallest(size, "samples"), "samples"),
+                "memory by samples": exponent_above_constant(size, "samples"),
                 "bytes per sample": _slope(beyond, "added"),
                 "recorded per sample": _slope(size, "recorded_bytes"),
             }
@@ -193,10 +194,21 @@ def exponent(rows: pd.DataFrame, axis: str, least: int = 0) -> str:
     return f"{fit.slope:.2f} ± {fit.stderr:.2f}"
 
 
-def above_smallest(rows: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """What every other size adds to what the smallest one adds, over how much larger it is."""
-    rows = rows[rows["axis"] == axis].sort_values(axis)
-    return rows[1:].assign(**{name: rows[name] - rows[name].head(1).sum() for name in (axis, "added")})
+def exponent_above_constant(rows: pd.DataFrame, axis: str) -> str:
+    """Of constant + scale · size^exponent, with its standard error: where something that does not grow is always there.
+    A dash where there are fewer than four sizes, or one of them added nothing."""
+    rows = rows[rows["axis"] == axis]
+    if len(rows) < 4 or (rows["added"] <= 0).any():
+        return "–"
+    size = (rows[axis] / rows[axis].max()).to_numpy()
+    added = np.log((rows["added"] / rows["added"].max()).to_numpy())
+
+    def log_law(size: np.ndarray, constant: float, scale: float, power: float) -> np.ndarray:
+        return np.log(constant + scale * size**power)
+
+    start = np.exp(added.min()) / 2, 1.0, 1.0
+    (_, _, power), covariance = curve_fit(log_law, size, added, start, bounds=([0, 1e-9, 0], [1, 10, 5]))
+    return f"{power:.2f} ± {covariance[2, 2] ** 0.5:.2f}"
 
 
 def _slope(rows: pd.DataFrame, column: str) -> str:
