@@ -1,0 +1,84 @@
+"""Studies of several settings in one table, under names that people use."""
+
+import pandas as pd
+
+from benchmark.figure_data import epochs_read
+from benchmark.names import dataset_title, in_words, network_title, paper_dataset, telling
+from benchmark.table_files import with_runs
+from benchmark.tables import accuracy_summary, detection_summary, effort_table, in_common
+from tests.test_plots import made_up_study
+
+STUDY = made_up_study()
+
+
+def test_names_are_those_that_people_use() -> None:
+    assert dataset_title("organsmnist") == "OrganSMNIST"
+    assert dataset_title("dermamnist_rebuilt") == "DermaMNIST (rebuilt)"
+    assert dataset_title("my_own_data") == "my_own_data"
+    assert paper_dataset("dermamnist_rebuilt") == "dermamnist"
+    assert network_title("vit_small_patch14_dinov2") == "ViT-S/14 (DINOv2)"
+    assert network_title("resnet18") == "resnet18"
+
+
+def test_only_what_differs_is_told() -> None:
+    rows = pd.DataFrame({"dataset": ["breastmnist"] * 2, "rate": [0.1, 0.2], "epochs": [70, 70]})
+    assert telling(rows, ("dataset", "rate", "epochs")) == ["rate"]
+    told = telling(rows, ("dataset", "rate", "epochs"), always=("dataset",))
+    assert in_words(rows.iloc[1], told) == "BreastMNIST, 20%"
+
+
+def test_detection_has_a_column_per_setting_and_the_best_mean_rank_first() -> None:
+    metrics = STUDY["metrics"]
+    table = detection_summary(metrics).set_index("detector")
+    assert list(table.columns) == [
+        "BloodMNIST, 20%", "BloodMNIST, 50%", "digits, 20%", "digits, 50%", "mean rank",
+    ]  # fmt: skip
+    assert table.index[0] == "LiNC"
+    means = metrics[metrics["detector"] == "AUM"].groupby(["dataset", "rate"])["auroc"].mean()
+    assert table.loc["AUM", "digits, 50%"].startswith(f"{means['digits', 0.5]:.3f} ± ")
+    ranks = table["mean rank"].astype(float)
+    assert list(ranks) == sorted(ranks)
+
+
+def test_a_detector_that_was_not_measured_everywhere_has_no_rank() -> None:
+    metrics = STUDY["metrics"].query("detector != 'AUM' or dataset == 'digits'")
+    table = detection_summary(metrics).set_index("detector")
+    assert list(table.loc["AUM", ["BloodMNIST, 20%", "mean rank"]]) == ["–", "–"]
+    assert table.index[-1] == "AUM"
+    assert table.loc["LiNC", "mean rank"] == "1.0", "the others are ranked without it"
+
+
+def test_accuracy_has_a_row_per_recipe_and_a_column_per_rate() -> None:
+    accuracy = STUDY["accuracy"].assign(protocol="p")
+    table = accuracy_summary(accuracy)
+    assert list(table.columns) == ["data set", "recipe", "20% noise", "50% noise"]
+    assert len(table) == 4
+    own = accuracy.query("dataset == 'digits' and recipe == 'linc' and rate == 0.5")
+    cell = table.query("`data set` == 'digits' and recipe == 'linc'")["50% noise"].item()
+    assert cell.startswith(f"{own['last_test'].mean():.3f}")
+    assert cell.endswith(f"({own['best_test'].mean():.3f})")
+    assert "64 px" in in_common(accuracy)
+    assert "%" not in in_common(accuracy), "rates differ"
+
+
+def test_effort_is_told_per_data_set() -> None:
+    runs = STUDY["accuracy"].assign(seconds=1800.0)
+    table = effort_table(runs).set_index("data set")
+    assert table.loc["digits", "runs"] == 12
+    assert table.loc["digits", "hours"] == "6.00"
+    assert table.loc["digits", "noise rates"] == "20%, 50%"
+
+
+def test_aurocs_are_computed_densely_where_most_changes() -> None:
+    assert epochs_read(3) == [1, 2, 3]
+    assert epochs_read(10) == list(range(1, 11))
+    assert epochs_read(12) == [*range(1, 11), 12]
+    assert epochs_read(30) == [*range(1, 11), 15, 20, 25, 30]
+
+
+def test_rows_that_name_their_run_learn_the_rest_from_the_table_of_runs() -> None:
+    runs = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits"] * 2, "seconds": [7.0, 8.0]})
+    rows = pd.DataFrame({"study": ["s"], "run": ["b"], "seconds": [0.1], "dataset": [None]})
+    joined = with_runs(rows, runs)
+    assert joined.loc[0, "dataset"] == "digits", "whatever an older file says"
+    assert joined.loc[0, "seconds"] == 0.1, "its own"
