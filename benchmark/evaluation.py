@@ -18,7 +18,7 @@ from benchmark.plan import Plan, Unit, detector_id
 from benchmark.record import open_record, read_about, read_history
 from benchmark.recorders import TRAIN_LOGITS
 from benchmark.scores import read_scores
-from benchmark.table_files import ABOUT_RUNS, merge_rows, read_as_text
+from benchmark.table_files import ABOUT_RUNS, merge_rows, read_as_text, read_table
 from detectors import Detector
 from detectors.linc import LiNC, LiNCRecipe
 
@@ -49,8 +49,9 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     for entry in entries:
         _add_epochs(rows, plan, entry, runs, known)
     rows["metrics"].sort(key=lambda row: [unit.run.run_id for unit in plan.units].index(row["run"]))
+    stale = _stale_runs(plan)
     for table, new in rows.items():
-        merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old))
+        merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old) | old["run"].isin(stale))
 
 
 @dataclass(frozen=True)
@@ -234,6 +235,18 @@ def _is_first_seed(plan: Plan, unit: Unit) -> bool:
     alike = [other.run for other in plan.units if other.run.setting_id == unit.run.setting_id]
     seeds = [(run.noise.seed, run.training.seed) for run in alike]
     return (unit.run.noise.seed, unit.run.training.seed) == seeds[0]
+
+
+def _stale_runs(plan: Plan) -> set[str]:
+    """Runs of this study that stand for the same thing as one of the plan's, but were made by another version of it."""
+    runs = read_table(plan.sources.results.table_data("runs"))
+    alike = ["setting", "noise_seed", "training_seed", "recipe"]
+    if runs.empty or not {*alike, "study"} <= set(runs):
+        return set()
+    planned = {(u.run.setting_id, u.run.noise.seed, u.run.training.seed, u.run.recipe_label) for u in plan.units}
+    own = runs[runs["study"] == plan.study.name]
+    same = [tuple(row) in planned for row in own[alike].itertuples(index=False)]
+    return set(own.loc[same, "run"]) - {unit.run.run_id for unit in plan.units}
 
 
 def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:

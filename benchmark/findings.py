@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from benchmark.claims import PAPER_SETTING
 from benchmark.names import dataset_title
 from benchmark.tables import against_linc, mean_and_spread, short_titles
 
@@ -12,6 +13,9 @@ Answer = dict[str, str]
 EARLY = (5, 10)  # epochs that LiNC's phases take; what others know by then
 USUAL = "linc"
 CORRECTION = ("noisy_precision", "noisy_recall", "label_accuracy_before", "label_accuracy_after")
+EARLY_STOPPING = (
+    "Would stopping early by noisy validation do as well? Standard training stopped, against LiNC's last epoch"
+)
 HYPOTHESES = {
     "warm_up": "a longer or shorter warm-up changes the result",
     "soft_epochs": "a longer or shorter soft correction changes the result",
@@ -58,11 +62,14 @@ def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
         means = rows.groupby("detector")["auroc"].mean().sort_values(ascending=False)
         if "LiNC" not in means:
             continue
-        place, best = list(means.index).index("LiNC") + 1, str(means.index[0])
-        text = f"LiNC is number {place} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
+        best = str(means.index[0])
+        text = (
+            f"LiNC is number {list(means.index).index('LiNC') + 1} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
+        )
         rival = str(means.index[1]) if best == "LiNC" else best
         compared = against_linc(rows[rows["detector"] == rival])
-        text += f"; {'next' if best == 'LiNC' else 'the best'} is {rival} with {means[rival]:.4f} ({compared})"
+        place = "next" if best == "LiNC" else "the best"
+        text += f"; {place} is {rival} with {means[rival]:.4f} ({compared}, in the runs they share)"
         yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
 
 
@@ -77,6 +84,8 @@ def _several_detectors(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:
 def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
     for title, rows in _settings(_several_detectors(_original(auc))):
         means = rows.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
+        if "LiNC" not in means.index:
+            continue
         last = int(means.columns.max())
         parts = []
         for epochs in (epochs for epochs in dict.fromkeys((*EARLY, last)) if epochs in means):
@@ -102,38 +111,42 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
 
 
 def _pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each data set and protocol, means over seeds with a row per rate and a column per recipe."""
-    usual = accuracy[accuracy["recipe"].isin(["standard", USUAL])].drop_duplicates("run") if len(accuracy) else accuracy
-    for (dataset, noise, _), rows in usual.groupby(["dataset", "noise", "protocol"], sort=True) if len(usual) else ():
-        measures = ["last_test", "best_test", "test_by_noisy_validation"]
-        table = pd.DataFrame(rows.pivot_table(index="rate", columns="recipe", values=measures)).dropna()
-        if len(table) > 1:
+    """For each data set and kind of noise, a row per rate and seed that both recipes have, a column per recipe."""
+    usual = accuracy[accuracy["recipe"].isin(["standard", USUAL])] if len(accuracy) else accuracy
+    for (dataset, noise), rows in usual.groupby(["dataset", "noise"], sort=True) if len(usual) else ():
+        measures, seeds = ["last_test", "best_test", "test_by_noisy_validation"], ["noise_seed", "training_seed"]
+        table = rows.pivot_table(index=["rate", *seeds], columns="recipe", values=measures).dropna()
+        if table.index.get_level_values("rate").nunique() > 1 and len(table.columns) == 2 * len(measures):
             yield f"{dataset_title(str(dataset))}, {noise} noise", table
 
 
 def _gains(accuracy: pd.DataFrame) -> Iterator[Answer]:
     for title, table in _pairs(accuracy):
         gains = {
-            what: 100 * (table[f"{what}_test"][USUAL] - table[f"{what}_test"]["standard"]) for what in ("last", "best")
+            what: (100 * (table[f"{what}_test"][USUAL] - table[f"{what}_test"]["standard"])).groupby("rate")
+            for what in ("last", "best")
         }
         parts = [
-            f"at the {what} epoch {', '.join(f'{gain:+.1f} at {rate:.0%}' for rate, gain in gain_by_rate.items())}"
-            for what, gain_by_rate in gains.items()
+            f"at the {what} epoch {', '.join(f'{gain:+.1f} at {rate:.0%}' for rate, gain in by_rate.mean().items())}"
+            for what, by_rate in gains.items()
         ]
-        hurts = [f"{rate:.0%}" for rate, gain in gains["last"].items() if gain < 0]
-        worse = f"; it hurts the last epoch at {', '.join(hurts)} noise" if hurts else "; it never hurts the last epoch"
-        text = f"{'; '.join(parts)} (points){worse}"
+        last = gains["last"]
+        hurts = [f"{rate:.0%}" for rate in last.groups if last.max()[rate] < 0 and last.size()[rate] > 1]
+        unclear = [f"{rate:.0%}" for rate in last.groups if last.mean()[rate] < 0 and f"{rate:.0%}" not in hurts]
+        text = f"{'; '.join(parts)} (points)"
+        text += f"; every seed says that it hurts the last epoch at {', '.join(hurts)} noise" if hurts else ""
+        text += f"; whether it hurts the last epoch at {', '.join(unclear)} noise is unclear" if unclear else ""
         yield {"question": "What does LiNC add to accuracy, and when does it hurt?", "data set": title, "answer": text}
 
 
 def _early_stopping(accuracy: pd.DataFrame) -> Iterator[Answer]:
     for title, table in _pairs(accuracy):
-        stopped, linc = table["test_by_noisy_validation"]["standard"], table["last_test"][USUAL]
-        text = "; ".join(f"{rate:.0%} noise: {stopped[rate]:.4f} against {linc[rate]:.4f}" for rate in table.index)
-        question = (
-            "Would stopping early by noisy validation do as well? Standard training stopped, against LiNC's last epoch"
+        stopped, linc = (
+            column.groupby("rate").mean()
+            for column in (table["test_by_noisy_validation"]["standard"], table["last_test"][USUAL])
         )
-        yield {"question": question, "data set": title, "answer": text}
+        text = "; ".join(f"{rate:.0%} noise: {stopped[rate]:.4f} against {linc[rate]:.4f}" for rate in stopped.index)
+        yield {"question": EARLY_STOPPING, "data set": title, "answer": text}
 
 
 def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
@@ -153,7 +166,7 @@ def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
 
 
 def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Why LiNC does better or worse than the paper says: one row per thing that was changed, from an ablation's rows.
+    """Why LiNC does better or worse than the paper says: one row per thing that was changed, where anything was.
 
     What is changed in LiNC alone is compared with LiNC as it is; what is changed for both recipes also with standard
     training.
@@ -161,6 +174,10 @@ def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFr
     if metrics.empty or accuracy.empty:
         return pd.DataFrame()
     rows = []
+    accuracy = accuracy[np.isclose(accuracy["rate"], 0.2) & (accuracy["noise"] == "symmetric")]
+    tried = accuracy[accuracy["recipe"] != "standard"].groupby("dataset")[["setting", "recipe"]].value_counts()
+    several = tried.groupby("dataset").size()
+    accuracy = accuracy[accuracy["dataset"].isin(several[several > 1].index)]
     linc = metrics[metrics["detector"].str.match(r"LiNC( \(|$)") & (metrics["status"] == "ok")]
     for dataset, of_dataset in accuracy.groupby("dataset", sort=True):
         for (setting, recipe), group in of_dataset.groupby(["setting", "recipe"], sort=False):
@@ -172,7 +189,7 @@ def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFr
             changed = _changed(group, accuracy)
             rows.append(
                 {
-                    "hypothesis": "; ".join(HYPOTHESES[name] for name in changed) or "as in the paper",
+                    "hypothesis": "; ".join(HYPOTHESES[name] for name in changed) or "–",
                     "changed": ", ".join(f"{name} = {value}" for name, value in changed.items()) or "nothing",
                     "data set": dataset_title(str(dataset)),
                     "LiNC's AUROC": mean_and_spread(detected["auroc"]),
@@ -186,12 +203,10 @@ def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFr
 
 
 def _changed(runs: pd.DataFrame, everything: pd.DataFrame) -> dict[str, str]:
-    """In what these runs depart from most of the study's."""
+    """In what these runs depart from the paper's hyper-parameters, or from the size of most images."""
     first = runs.iloc[0]
-    found = {}
-    for column in ("batch_size", "learning_rate", "weight_decay", "image_size"):
-        usual = everything.loc[everything["recipe"] == USUAL, column].mode()[0]
-        if first[column] != usual:
-            found[column] = f"{first[column]:g}" if np.isreal(first[column]) else str(first[column])
+    usual = PAPER_SETTING | {"image_size": everything["image_size"].mode()[0]}
+    knobs = ("batch_size", "learning_rate", "weight_decay", "image_size")
+    found = {column: f"{first[column]:g}" for column in knobs if first[column] != usual[column]}
     inside = str(first["recipe"]).partition(" (")[2].removesuffix(")")
     return found | dict(part.split("=") for part in inside.split(", ") if part)

@@ -1,5 +1,6 @@
 """What people call data sets and networks, for titles and captions; files, commands and rows have the short names."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -26,8 +27,8 @@ def dataset_title(name: str) -> str:
 
 
 def paper_dataset(name: str) -> str:
-    """The paper's data set that a file stands for."""
-    return name.removesuffix(REBUILT)
+    """The paper's data set that a file stands for: one that was rebuilt, or has larger images."""
+    return re.sub(rf"({REBUILT}|_64|_128|_224)$", "", name)
 
 
 @cache
@@ -49,6 +50,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "batch_size": "batch {}".format,
     "learning_rate": "learning rate {:g}".format,
     "weight_decay": "weight decay {:g}".format,
+    "images": "{}".format,
 }
 
 

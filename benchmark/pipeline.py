@@ -51,9 +51,8 @@ def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcom
         broken = prepare(plan, executor, progress)
     outcomes = [Outcome(unit.run.run_id, error=str(reason)) for unit, reason in broken.items()]
     with progress.units(plan), _cancelling(executor):
-        futures = {executor.submit(run_unit, unit): unit for unit in plan.units if unit not in broken}
-        for future in as_completed(futures):
-            unit = futures[future]
+        calls = [(unit,) for unit in plan.units if unit not in broken]
+        for (unit,), future in _as_they_come(executor, run_unit, calls):
             try:
                 outcomes.append(future.result())
             except Exception as error:
@@ -115,24 +114,26 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
         done = total - sum(map(len, missing))
         with progress.features(dataset.info.name) as report:
             report(done, total)
-            for chunk in _as_they_come(executor, _fill_chunk, [(unit, chunk) for chunk in missing]):
-                done += len(chunk)
+            for _, filled in _as_they_come(executor, _fill_chunk, [(unit, chunk) for chunk in missing]):
+                done += len(filled.result())
                 report(done, total)
         finish_store(unit.store)
 
 
-def _as_they_come(executor: Executor, function: Callable[..., T], calls: list[tuple[Any, ...]]) -> Iterator[T]:
-    """Results in the order in which they are ready; after an error nothing more is begun."""
-    waiting: set[Future[T]] = set()
+def _as_they_come(
+    executor: Executor, function: Callable[..., T], calls: list[tuple[Any, ...]]
+) -> Iterator[tuple[tuple[Any, ...], Future[T]]]:
+    """Calls with what became of them, in the order in which they are ready; who stops listening begins nothing more."""
+    waiting: dict[Future[T], tuple[Any, ...]] = {}
     try:
         for arguments in calls:
             future = executor.submit(function, *arguments)
             if future.done():  # it ran in this very process
-                yield future.result()
+                yield arguments, future
             else:
-                waiting.add(future)
+                waiting[future] = arguments
         for future in as_completed(waiting):
-            yield future.result()
+            yield waiting[future], future
     finally:
         for future in waiting:
             future.cancel()

@@ -172,7 +172,7 @@ def _mean_line(axis: Axes, means: pd.Series, detector: str, line: str, **style: 
 
 def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure | None:
     """Trust after the warm-up for truly clean and mislabelled samples, first seed, with the mixture's means."""
-    groups = _titled(histograms)
+    groups = _titled(_usual_recipes(histograms))
     if not groups:
         return None
     figure, axes = panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
@@ -207,7 +207,7 @@ def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
 
 def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure | None:
     """Test accuracy over epochs for each recipe: a thin line per run, a thick one for their mean; LiNC's phases."""
-    groups = _titled(curves)
+    groups = _titled(_usual_recipes(curves))
     if not groups:
         return None
     figure, axes = panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
@@ -229,7 +229,8 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="y", linewidth=0.4)
         if not corrections.empty:
-            _mark_phases(axis, corrections[corrections["setting"] == group["setting"].iloc[0]], group["epoch"].max())
+            usual = _usual_recipes(corrections)
+            _mark_phases(axis, usual[usual["setting"] == group["setting"].iloc[0]], group["epoch"].max())
     only_outer_labels(axes, share_y=False)
     legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
     sns.despine(figure)
@@ -338,6 +339,11 @@ def _matrix(axis: Axes, table: pd.DataFrame, number: str, limit: float) -> AxesI
         axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)
     axis.tick_params(length=0)
     return image
+
+
+def _usual_recipes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without variants of recipes: a study of many of them has tables, and nobody could tell as many lines apart."""
+    return rows if rows.empty else rows[rows["recipe"].isin(RECIPES)]
 
 
 def _measured(metrics: pd.DataFrame) -> pd.DataFrame:

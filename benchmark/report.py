@@ -44,7 +44,7 @@ from benchmark.tables import (
     spread_note,
     troubles,
 )
-from benchmark.verdicts import RULES, count_table, of_the_paper, verdict_table, verdicts
+from benchmark.verdicts import RULES, as_in_the_paper, count_table, of_the_paper, verdict_table, verdicts
 
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
 CAPTIONS = "captions.json"
@@ -143,23 +143,21 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
 def paper_groups(results: ResultsFolder) -> dict[str, Group]:
     """What the rows of all studies on the paper's data sets say of it: findings, hypotheses, every number of it."""
     everything = {table: read_table(results.table_data(table)) for table in TABLES}
-    tables = {name: of_the_paper(with_runs(rows, everything["runs"])) for name, rows in everything.items()}
-    found = verdicts(tables["metrics"], tables["accuracy"])
+    names = [study.name for study in STUDIES]
+    tables = {name: of_the_paper(with_runs(rows, everything["runs"]), names) for name, rows in everything.items()}
+    usual = {name: as_in_the_paper(rows) for name, rows in tables.items()}
+    found = verdicts(usual["metrics"], usual["accuracy"])
     if not found:
         return {}
-    tried = hypothesis_table(*(_of_study(tables[name], "ablation") for name in ("metrics", "accuracy")))
+    tried = hypothesis_table(tables["metrics"], tables["accuracy"])
     groups = {
-        "findings": Group("What we found", _one("Questions and answers", findings_table(tables))),
+        "findings": Group("What we found", _one("Questions and answers", findings_table(usual))),
         "hypotheses": Group("What was tried to explain it", _one("One thing changed at a time", tried)),
         "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),
         "verdicts": Group("The paper, number by number", _one("Every number of it", verdict_table(found)), [RULES]),
         "runs": Group("What was run", _one("Runs, and what they took", effort_table(tables["runs"]))),
     }
     return {name: group for name, group in groups.items() if group.tables}
-
-
-def _of_study(rows: pd.DataFrame, study: str) -> pd.DataFrame:
-    return rows[rows["study"] == study] if len(rows) else rows
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:

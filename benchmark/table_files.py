@@ -15,6 +15,7 @@ ABOUT_RUNS = (
     "dataset", "classes", "samples", "noise", "rate", "noise_seed", "training_seed", "backbone", "image_size", "epochs",
     "batch_size", "learning_rate", "weight_decay", "images", "recipe", "setting", "protocol", "true_rate",
 )  # fmt: skip
+OWN = ", by its own row"
 
 
 def merge_rows(
@@ -62,4 +63,9 @@ def with_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     key, about = ["study", "run"], [column for column in ABOUT_RUNS if column in runs]
     if rows.empty or not about:
         return rows
-    return rows.drop(columns=about, errors="ignore").merge(runs[[*key, *about]], on=key, how="left")
+    joined = rows.merge(runs[[*key, *about]], on=key, how="left", suffixes=(OWN, ""))
+    for column in (column for column in about if f"{column}{OWN}" in joined):
+        own = joined.pop(f"{column}{OWN}")
+        if joined[column].isna().any():  # a run that failed has no row in the table of runs
+            joined[column] = joined[column].fillna(own).astype(own.dtype)
+    return joined

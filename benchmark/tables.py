@@ -29,6 +29,7 @@ SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "sett
 
 IN_TITLES = (
     "dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay",
+    "images",
 )  # fmt: skip
 
 
@@ -56,11 +57,16 @@ def in_common(rows: pd.DataFrame) -> str:
 
 def settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each setting under its name, in a fixed order; names that would be the same get a suffix."""
-    groups = [(setting_name(group.iloc[0]), group) for _, group in rows.groupby(SETTING, sort=True)]
-    names = [name for name, _ in groups]
+    told = telling(rows, ("learning_rate", "weight_decay"))
+    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
+    names = [", ".join(filter(None, (setting_name(one.iloc[0]), in_words(one.iloc[0], told)))) for one in groups]
+    return list(zip(_told_apart(names, groups), groups, strict=True))
+
+
+def _told_apart(names: list[str], groups: list[pd.DataFrame]) -> list[str]:
     return [
-        (name if names.count(name) == 1 else f"{name}, setting {group['setting'].iloc[0]}", group)
-        for name, group in groups
+        name if names.count(name) == 1 else f"{name}, setting {group['setting'].iloc[0]}"
+        for name, group in zip(names, groups, strict=True)
     ]
 
 
@@ -70,8 +76,8 @@ def spread_note(rows: pd.DataFrame) -> str:
     if max(counts.values()) == 1:
         return "One run each: no spread is known."
     seeds = " and ".join(f"{count} {what} {'seed' if count == 1 else 'seeds'}" for what, count in counts.items())
-    averaged = "; where ± is missing, scores were averaged over the runs first" if "runs_averaged" in rows else ""
-    return f"± is the standard deviation over {seeds}{averaged}."
+    averaged = "; where it is missing, there is one run, or scores were averaged over the runs first"
+    return f"± is the standard deviation over {seeds}{averaged if 'runs_averaged' in rows else ''}."
 
 
 def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
@@ -198,14 +204,13 @@ def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
 def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Accuracy at the last epoch, and at the best one in brackets: a row per data set and recipe, a column per rate."""
     rows = []
-    families = accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False)
-    for (dataset, noise, _, recipe), group in families:
-        kind = "" if noise == "symmetric" else f", {noise}"
+    told = telling(accuracy, [column for column in IN_TITLES if column != "rate"], always=("dataset",))
+    for _, group in accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False):
         cells = {
             f"{rate:.0%} noise": f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
             for rate, runs in group.groupby("rate")
         }
-        rows.append({"data set": f"{dataset_title(str(dataset))}{kind}", "recipe": recipe} | cells)
+        rows.append({"data set": in_words(group.iloc[0], told), "recipe": group["recipe"].iloc[0]} | cells)
     table = pd.DataFrame(rows).fillna("–")
     return table[["data set", "recipe", *sorted(table.columns.drop(["data set", "recipe"]), key=_leading_number)]]
 
@@ -217,9 +222,9 @@ def _leading_number(text: str) -> float:
 def short_titles(rows: pd.DataFrame) -> dict[str, str]:
     """For each setting its data set, and whatever else tells it from the others."""
     told = telling(rows, IN_TITLES, always=("dataset",))
-    return {
-        str(group["setting"].iloc[0]): in_words(group.iloc[0], told) for _, group in rows.groupby(SETTING, sort=True)
-    }
+    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
+    names = _told_apart([in_words(group.iloc[0], told) for group in groups], groups)
+    return dict(zip((str(group["setting"].iloc[0]) for group in groups), names, strict=True))
 
 
 def _in_every_setting(measured: pd.DataFrame) -> pd.DataFrame:

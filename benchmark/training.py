@@ -158,7 +158,6 @@ def train(
                 f"The loss is {loss_sum} in epoch {epoch}: training diverged. Try a smaller learning rate."
             )
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
-
         predict_train = Predict(lambda: _timed(history, logits_by_batch(tail, data.train, on_read)))
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)

@@ -12,11 +12,13 @@ from benchmark.training import train
 ROOT = Path(__file__).parent.parent
 CONTRACTS = {
     f"benchmark.{module}"
-    for module in ["record", "recorders", "gradient_recorders", "training", "data", "errors", "identity", "mixture"]
+    for module in (
+        *("record", "recorders", "gradient_recorders", "training", "history", "data", "errors", "identity", "mixture"),
+    )
 }
 KNOW_DETECTORS = {
     *("plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"),
-    *("overhead", "profiling", "growth"),
+    *("overhead", "profiling", "growth", "overrides", "verify"),
 }
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 

@@ -5,7 +5,7 @@ import pandas as pd
 from benchmark.figure_data import epochs_read
 from benchmark.names import dataset_title, in_words, network_title, paper_dataset, telling
 from benchmark.table_files import with_runs
-from benchmark.tables import accuracy_summary, detection_summary, effort_table, in_common
+from benchmark.tables import accuracy_summary, detection_summary, effort_table, in_common, short_titles
 from tests.test_plots import made_up_study
 
 STUDY = made_up_study()
@@ -82,3 +82,21 @@ def test_rows_that_name_their_run_learn_the_rest_from_the_table_of_runs() -> Non
     joined = with_runs(rows, runs)
     assert joined.loc[0, "dataset"] == "digits", "whatever an older file says"
     assert joined.loc[0, "seconds"] == 0.1, "its own"
+
+
+def test_a_run_that_failed_keeps_what_its_own_row_says() -> None:
+    runs = pd.DataFrame({"study": ["s"], "run": ["a"], "dataset": ["digits"], "samples": [7]})
+    rows = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits", "other"], "samples": [7, 8]})
+    joined = with_runs(rows, runs)
+    assert list(joined["dataset"]) == ["digits", "other"]
+    assert list(joined["samples"]) == [7, 8]
+
+
+def test_settings_that_differ_in_little_are_told_apart() -> None:
+    accuracy = STUDY["accuracy"].query("dataset == 'digits' and rate == 0.2").assign(protocol="p")
+    other = accuracy.assign(learning_rate=1e-4, setting="other", protocol="q")
+    table = accuracy_summary(pd.concat([accuracy, other]))
+    assert not table.duplicated(["data set", "recipe"]).any()
+    assert table["data set"].str.contains("learning rate 0.0001").sum() == 2
+    alike = accuracy.assign(setting="third")  # in nothing that a title says
+    assert len(set(short_titles(pd.concat([accuracy, alike])).values())) == 2

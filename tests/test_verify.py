@@ -13,7 +13,7 @@ from benchmark.backbones import Backbone
 from benchmark.cli import main
 from benchmark.studies import STUDIES, Grid, LineUp, Study
 from benchmark.training import TrainingSettings
-from benchmark.verify import TOLERANCE, verdict
+from benchmark.verify import DIFFERS, MISSING, SAME, WITHIN, judge
 from detectors import detector_named
 from detectors.el2n import EL2N
 from detectors.grand import GraNd
@@ -55,20 +55,34 @@ def test_rows_are_made_again_to_the_last_digit(committed: Path, capsys: pytest.C
     # LiNC and AUM on two seeds, EL2N averaged over them, GraNd on one of them, accuracy of four runs.
     rows = 2 + 2 + 1 + 1 + 4
     assert f"{rows} of {rows} rows" in said
-    assert said.count("the same") == 2 * 6 + 3 * 4 + 1, "every number, and the word in the line that says which rows"
+    assert f"of {rows} rows, made again from nothing" in " ".join(said.split())
     assert "within tolerance" not in said
+    assert "differs" not in said
     assert {path.name: path.read_bytes() for path in committed.glob("*.csv")} == before, "nothing is written"
     assert not (committed / "runs").exists()
 
 
-def test_a_row_that_was_typed_in_is_found(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("column", ["last_test", "best_batch_mean", "true_rate", "samples"])
+def test_a_number_that_was_typed_in_is_found(column: str, committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = committed / "accuracy.csv"
-    rows = pd.read_csv(path)
-    rows["last_test"] += 2 * TOLERANCE["last_test"]
+    rows = pd.read_csv(path)[:1]
+    rows[column] += 1
     rows.to_csv(path, index=False)
     (committed / "metrics.csv").unlink()
     assert main(["verify", "--sample", "1", "--workers", "1", "--results", str(committed)]) == 1
-    assert "differs" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1 differs" in said
+    assert column in said
+
+
+def test_a_row_of_a_run_that_no_study_has_is_counted(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = committed / "accuracy.csv"
+    rows = pd.read_csv(path)
+    rows.loc[0, "run"] = "made-up"
+    rows.to_csv(path, index=False)
+    (committed / "metrics.csv").unlink()
+    assert main(["verify", "--sample", "1", "--workers", "1", "--results", str(committed)]) == 0
+    assert "1 of 3 rows that can be made again here (1 cannot" in capsys.readouterr().out
 
 
 def test_the_same_seed_picks_the_same_rows(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,10 +98,14 @@ def test_rows_that_nobody_can_make_here_are_said_to_be_so(fails: Callable[..., s
     assert "can be made again with these options" in said
     assert "--dataset NAME=PATH" in said
     assert "expected NAME=PATH" in fails("verify", "demo", "--dataset", "digits", "--results", quick_run)
+    assert "breastmnist" in fails("verify", "medmnist-auc", "--dataset", "breastmnits=a.npz", "--results", quick_run)
+    assert "--seed is -1" in fails("verify", "--seed", "-1", "--results", quick_run)
 
 
-def test_verdicts() -> None:
-    assert verdict(0.5, 0.5, 0.01) == "the same"
-    assert verdict(0.5, 0.505, 0.01) == "within tolerance"
-    assert verdict(0.5, 0.52, 0.01) == "differs"
-    assert verdict(0.5, float("nan"), 0.01) == "missing"
+def test_judgements() -> None:
+    assert judge(0.5, 0.5, 0.01) == SAME
+    assert judge(0.5, 0.505, 0.01) == WITHIN
+    assert judge(0.5, 0.52, 0.01) == DIFFERS
+    assert judge("linc", "standard", 0.01) == DIFFERS
+    assert judge(float("nan"), float("nan"), 0.0) == SAME
+    assert judge(0.5, None, 0.01) == MISSING
