@@ -26,6 +26,7 @@ from benchmark.studies import LineUp, Study, study_named
 from benchmark.table_files import merge_rows
 from detectors import DETECTORS, Detector
 from detectors.el2n import EL2N
+from detectors.linc import LiNCRecipe
 from tests.conftest import QUICK_DETECTORS, medmnist_arrays, score_bytes
 
 
@@ -128,6 +129,24 @@ def test_paper_studies_can_be_planned_without_data_or_weights(tmp_path: Path) ->
     plan = plan_study(study_named("paper-accuracy"), Sources(ResultsFolder(tmp_path)))
     assert len(plan.units) == 10 * 6 * 3 * 2
     assert len({unit.run.run_id for unit in plan.units}) == len(plan.units)
+
+
+def test_a_run_that_fails_is_a_row_and_a_report_is_made_all_the_same(
+    quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def explode(self: LiNCRecipe, job: object) -> None:
+        raise ZeroDivisionError("by a test")
+
+    monkeypatch.setattr(LiNCRecipe, "run", explode)
+    assert main([*quick, "--seed", "1", "--workers", "1", "--results", str(copied)]) == 1
+    assert "ZeroDivisionError: by a test" in capsys.readouterr().out
+    rows = (
+        pd.read_csv(copied / "metrics.csv").query("training_seed == 1 and line_up == 'original'").set_index("detector")
+    )
+    assert rows.loc["LiNC", "status"] == "failed"
+    assert rows.loc["AUM", "status"] == "ok"
+    assert main(["report", "--results", str(copied)]) == 0
+    assert "ZeroDivisionError" in capsys.readouterr().out
 
 
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
