@@ -1,7 +1,8 @@
 """`linc-bench verify`: picks committed rows at random, makes them again from nothing, and compares.
 
 On the machine that made them, rows come out the same to the last digit. Another processor rounds differently, and
-training for many epochs turns that into other digits: as far as TOLERANCE they count as the same.
+training for many epochs turns that into other digits: as far as TOLERANCE they count as the same. (The demo, made on
+two processors: AUROCs moved by up to 0.012, accuracies by 0.011.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ from detectors import Detector
 
 # How far a number may move on another processor; what is not named, and text, has to be the same.
 TOLERANCE = {
-    **dict.fromkeys(("auroc", "auroc_low", "auroc_high"), 0.01),
+    **dict.fromkeys(("auroc", "auroc_low", "auroc_high"), 0.02),
     **dict.fromkeys(("auprc", "precision_at_rate", "recall_1", "recall_5", "recall_10", "recall_20", "ties"), 0.03),
     **dict.fromkeys(("best_test", "last_test", "best_batch_mean", "last_batch_mean"), 0.03),
     **dict.fromkeys(("test_by_noisy_validation", "test_by_clean_validation"), 0.03),
