@@ -33,14 +33,13 @@ def found(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("what", ALONE)
-def test_recording(benchmark, found, what: str, compare: Note) -> None:
+def test_recording(found, what: str, compare: Note) -> None:
     """Of a very small network, so that what is added is a large share; the ratio is to its standard training."""
     variant = variant_for([detector_named(ALONE[what])])
     added = found.share(variant, lambda run: run.added)
-    benchmark.pedantic(lambda: None, rounds=1)
     print(f"\n{what}: {100 * added.median:.1f} % of standard training [{100 * added.low:.1f}, {100 * added.high:.1f}]")
     network = f"test_vit, {SAMPLES:,} samples"
-    compare(f"recording, {what}", network, added.median * found.base, added.median, "standard training")
+    compare(f"recording, {what}", network, added.median * found.base(variant), added.median, "standard training")
 
 
 def trust_like(kind: str) -> np.ndarray:
