@@ -162,6 +162,10 @@ def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
             f"of the mislabelled; {share['label_accuracy_before']} of labels are right before and "
             f"{share['label_accuracy_after']} after"
         )
+        if (group["rate"] == 0).all():
+            text = (
+                f"no label is wrong before; after its corrections {share['label_accuracy_after']} of labels are right"
+            )
         yield {"question": "Does the mixture find whom to relabel?", "data set": title, "answer": text}
 
 

@@ -49,7 +49,7 @@ from benchmark.verdicts import RULES, as_in_the_paper, count_table, of_the_paper
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
 CAPTIONS = "captions.json"
 SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for files and the page
-SHOWN_OF_SEVERAL = ("summary", "accuracy_summary")  # of a study with several settings
+SHOWN_OF_SEVERAL = ("summary", "accuracy-summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
 PAPER = "paper"  # the folder of what all studies say of the paper
 WIDE = [
@@ -266,7 +266,7 @@ def _summaries(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> dict[str, Group
     if len(accuracy) and accuracy["setting"].nunique() > 1:
         title = f"Test accuracy: {in_common(accuracy)}"
         table = accuracy_summary(accuracy)
-        found["accuracy_summary"] = Group("Accuracy in every setting", [(title, table)], [spread_note(accuracy), EPOCH])
+        found["accuracy-summary"] = Group("Accuracy in every setting", [(title, table)], [spread_note(accuracy), EPOCH])
     return found
 
 

@@ -1,9 +1,15 @@
 """Studies of several settings in one table, under names that people use."""
 
-import pandas as pd
+from pathlib import Path
 
+import pandas as pd
+from rich.console import Console
+
+from benchmark.evaluation import JUDGEMENT
 from benchmark.figure_data import epochs_read
+from benchmark.layout import ResultsFolder
 from benchmark.names import dataset_title, in_words, network_title, paper_dataset, telling
+from benchmark.report import make_report
 from benchmark.table_files import with_runs
 from benchmark.tables import accuracy_summary, detection_summary, effort_table, in_common, short_titles
 from tests.test_plots import made_up_study
@@ -100,3 +106,25 @@ def test_settings_that_differ_in_little_are_told_apart() -> None:
     assert table["data set"].str.contains("learning rate 0.0001").sum() == 2
     alike = accuracy.assign(setting="third")  # in nothing that a title says
     assert len(set(short_titles(pd.concat([accuracy, alike])).values())) == 2
+
+
+def test_the_page_of_a_study_of_several_settings_is_written(tmp_path: Path) -> None:
+    """From the small files alone, as a clone has them."""
+    about = {"protocol": "p", "weights": "", "path": "", "seconds": 1.0, "commit": "c", "machine": "m"}
+    about |= dict.fromkeys(("python", "torch", "timm", "numpy", "scikit-learn", "medmnist"), "1")
+    numbers = (
+        "best_batch_mean",
+        "last_batch_mean",
+        "test_by_noisy_validation",
+        "test_by_clean_validation",
+        "epochs_used",
+    )
+    about |= dict.fromkeys(numbers, 1)
+    for name in ("runs", "metrics", "accuracy"):
+        rows = STUDY["accuracy" if name == "runs" else name]
+        missing = {column: 0.5 for column in JUDGEMENT if column not in rows}
+        rows.assign(**missing | about).to_csv(tmp_path / f"{name}.csv", index=False)
+    make_report(ResultsFolder(tmp_path), None, Console(quiet=True))
+    page = (tmp_path / "report.html").read_text()
+    assert "made-up: Detection in every setting" in page
+    assert "made-up: Accuracy in every setting" in page
