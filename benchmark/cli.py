@@ -90,8 +90,8 @@ def command_line() -> argparse.ArgumentParser:
     profile.set_defaults(command=_profile, rate=None, seed=None, noise_seed=None, noise=None, augment=False, name=None)
     _add_study_options(profile)
     profile.add_argument("--path", choices=("fast", "plain", "both"), default="both", help="default: both")
-    profile.add_argument("--rounds", type=int, help="how often each run is measured; default: 9")
-    profile.add_argument("--samples", type=int, help="training samples that are measured; default: 256")
+    profile.add_argument("--rounds", type=int, help=f"how often each run is measured; default: {Effort().rounds}")
+    profile.add_argument("--samples", type=int, help=f"training samples that are measured; default: {Effort().samples}")
     profile.add_argument(
         "--growth", action="store_true", help="instead: growth with samples, classes and epochs, on synthetic features"
     )

@@ -16,7 +16,7 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.stats import quantile_test
@@ -37,6 +37,7 @@ from detectors import Detector
 
 RUNS_BETWEEN_TWINS = 4
 T = TypeVar("T")
+P = ParamSpec("P")
 PASS_OF_OBJECTIVE = f"{PASS} for {END_OF_EPOCHS}"
 OF_THE_LOOP = (STEPS, OBJECTIVE, END_OF_EPOCHS, PASS_OF_OBJECTIVE, EVALUATION)
 Report = Callable[[int, int], None]
@@ -146,36 +147,54 @@ class Seconds:
 
 
 def measure_seconds(
-    bench: Bench,
-    variants: Mapping[Variant, Sequence[Detector]],
-    rounds: int,
-    folder: Path,
-    report: Report = lambda done, total: None,
-    warm_up: int = 1,
+    bench: Bench, variants: Mapping[Variant, Sequence[Detector]], rounds: int, folder: Path, warm_up: int = 1
 ) -> Seconds:
-    """Every variant once per round, twins between them; the rounds to warm up are forgotten.
+    """Every variant once per round, in this process; the rounds to warm up are forgotten.
 
     `variants` says whom to score on which run.
     """
-    observations: dict[Variant, list[Observation]] = {variant: [] for variant in variants}
-    total, done = (warm_up + rounds) * len(variants), 0
-    for turn in range(warm_up + rounds):
-        before = _run(bench, TWIN, folder)
-        order = _rotated(list(variants), turn)
-        for group in (order[at : at + RUNS_BETWEEN_TWINS] for at in range(0, len(order), RUNS_BETWEEN_TWINS)):
-            runs = []
-            for variant in group:
-                run = _run(bench, variant, folder)
-                scorers = _rotated(variants[variant], turn)  # the first of them finds the record not yet read
-                runs.append((variant, run, {one: _scoring_seconds(one, run.record) for one in scorers}))
-                done += 1
-                report(done, total)
-            after = _run(bench, TWIN, folder)
-            if turn >= warm_up:
-                for variant, run, scoring in runs:
-                    observations[variant].append(observe(variant, run, (before, after), scoring))
-            before = after
-    return Seconds(observations)
+    found = [_round(bench, variants, turn, folder) for turn in range(warm_up + rounds)]
+    return Seconds({variant: [of[variant] for of in found[warm_up:]] for variant in variants})
+
+
+def measure_seconds_in_children(
+    setup: Setup, variants: Mapping[Variant, Sequence[Detector]], rounds: int, report: Report
+) -> Seconds:
+    """Every round in a process of its own, since one process as a whole is a little faster at this or that than the
+    next: rounds of one process agree with each other better than with another call."""
+    found = []
+    report(0, rounds)
+    for turn in range(rounds):
+        found.append(_in_child(_round_after_warm_up, setup, variants, turn))
+        report(turn + 1, rounds)
+    return Seconds({variant: [of[variant] for of in found] for variant in variants})
+
+
+def _round_after_warm_up(
+    setup: Setup, variants: Mapping[Variant, Sequence[Detector]], turn: int
+) -> dict[Variant, Observation]:
+    with TemporaryDirectory() as folder:
+        bench = setup.build(Path(folder))
+        _round(bench.briefly(), variants, turn, Path(folder) / "run")
+        return _round(bench, variants, turn, Path(folder) / "run")
+
+
+def _round(
+    bench: Bench, variants: Mapping[Variant, Sequence[Detector]], turn: int, folder: Path
+) -> dict[Variant, Observation]:
+    """Every variant once, twins between them."""
+    observed: dict[Variant, Observation] = {}
+    before, order = _run(bench, TWIN, folder), _rotated(list(variants), turn)
+    for group in (order[at : at + RUNS_BETWEEN_TWINS] for at in range(0, len(order), RUNS_BETWEEN_TWINS)):
+        runs = []
+        for variant in group:
+            run = _run(bench, variant, folder)
+            scorers = _rotated(variants[variant], turn)  # the first of them finds the record not yet read
+            runs.append((variant, run, {one: _scoring_seconds(one, run.record) for one in scorers}))
+        after = _run(bench, TWIN, folder)
+        observed |= {variant: observe(variant, run, (before, after), scoring) for variant, run, scoring in runs}
+        before = after
+    return observed
 
 
 def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
@@ -249,18 +268,21 @@ class Peaks:
 
 def peaks_in_child(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     """In a process of its own, since memory that was once used stays with a process."""
-    # A fresh process, on Linux with the libraries loaded already.
+    return _in_child(_peaks, setup, variant, tuple(detectors))
+
+
+def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """A fresh process, on Linux with everything loaded that takes seconds to load."""
     context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
     if sys.platform == "linux":
-        context.set_forkserver_preload([__name__])
+        context.set_forkserver_preload([__name__, "timm", "torch._inductor"])  # the last for deterministic algorithms
     try:
         with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
-            return child.submit(_peaks, setup, variant, tuple(detectors)).result()
+            return child.submit(function, *arguments, **named).result()
     except BrokenExecutor as error:
-        recorded = ", ".join(signal.key for signal in variant.signals) or "nothing"
         raise LincBenchError(
-            f"The process that measures the memory of training with {recorded} was killed. If memory ran out, measure "
-            "fewer --samples, or fewer detectors with --detector."
+            "A process that measured a training run was killed. If memory ran out, measure fewer --samples, or fewer "
+            "detectors with --detector."
         ) from error
 
 

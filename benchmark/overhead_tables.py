@@ -18,10 +18,10 @@ FILES = ("overhead", "overhead_terms", "overhead_growth")
 SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device"]
 COST_NOTES = (
     "In per cent of standard training, at the pace of the same run: medians over rounds with the 95 % interval of "
-    "the median, a twin without any detector before and after every four runs. Alone is as if nobody else were "
-    "measured; in the line-up, those who read the same signal share its cost. On a processor, time is that of the "
-    "thread that trains and of those that read ahead for it, so that others on the machine hardly change it; waiting "
-    "for a disk is not counted.",
+    "the median, every round in a process of its own, with a twin without any detector before and after every four "
+    "runs. Alone is as if nobody else were measured; in the line-up, those who read the same signal share its cost. On "
+    "a processor, time is that of the thread that trains and of those that read ahead for it, so that others on the "
+    "machine hardly change it; waiting for a disk is not counted.",
     "Objective is what a method's own loss adds, with its mixture and its passes; recording is what its signals take "
     "(writing logits, passes over the training set, gradients, training in folds). Memory is the peak of a process "
     "of its own above that of its twin in the same round, for the samples that were measured and without pages of "

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from benchmark.overhead import (
     Report,
     Seconds,
     Variant,
-    measure_seconds,
+    measure_seconds_in_children,
     median_interval,
     peaks_in_child,
     users,
@@ -73,7 +71,7 @@ def _measure(
     to_score, what = _variants(line_ups), f"{unit.run.dataset}, {_path(unit)} path"
     with progress.counting(f"{what}: memory, runs") as report:
         memory = _memory(OnDataset(unit, effort.samples), to_score, report)
-    seconds, samples = _seconds(unit, to_score, effort, lambda: progress.counting(f"{what}: seconds, runs"))
+    seconds, samples = _seconds(unit, to_score, effort, lambda: progress.counting(f"{what}: seconds, rounds"))
     about = _about(unit, effort.rounds)
     rows = []
     for line_up in line_ups:
@@ -115,10 +113,9 @@ def _seconds(
     measured: dict[Variant, int] = {}
     for size in dict.fromkeys(sizes.values()):
         some = {variant: detectors for variant, detectors in to_score.items() if sizes[variant] == size}
-        with counting() as report, TemporaryDirectory() as folder:
-            bench = OnDataset(unit, size).build(Path(folder))
-            observed |= measure_seconds(bench, some, effort.rounds, Path(folder) / "run", report).of
-        measured |= dict.fromkeys(some, bench.shape.samples)
+        with counting() as report:
+            observed |= measure_seconds_in_children(OnDataset(unit, size), some, effort.rounds, report).of
+        measured |= dict.fromkeys(some, min(size, unit.info.sizes[0]))
     return Seconds(observed), measured
 
 

@@ -1,5 +1,6 @@
 """What detectors cost: charged to whoever needs it, shared where it is shared, and kept as rows."""
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from benchmark.overhead import (
     Variant,
     charges,
     measure_seconds,
+    measure_seconds_in_children,
     median_interval,
     observe,
     users,
@@ -240,6 +242,43 @@ def test_twins_stand_before_and_after_every_run(tmp_path: Path) -> None:
     assert order[0] == order[-1] == TWIN
     between = "".join("T" if variant == TWIN else "v" for variant in order)
     assert "v" * (RUNS_BETWEEN_TWINS + 1) not in between
+
+
+@dataclass(frozen=True)
+class TellsItsProcess:
+    """A bench whose objective seems to take as many seconds as the number of its process."""
+
+    brief: bool = False
+
+    def build(self, folder: Path) -> "TellsItsProcess":
+        return self
+
+    def briefly(self) -> "TellsItsProcess":
+        return TellsItsProcess(brief=True)
+
+    def run(self, recipe, signals, folder) -> Measured:
+        return measured(**{OBJECTIVE: 0 if self.brief else os.getpid()})
+
+
+@dataclass(frozen=True)
+class Killed:
+    def build(self, folder: Path) -> Synthetic:
+        os._exit(9)
+
+
+def test_every_round_has_a_process_of_its_own_and_warm_up_is_forgotten() -> None:
+    reports: list[tuple[int, int]] = []
+    variant = Variant(LiNCRecipe(), ())
+    found = measure_seconds_in_children(TellsItsProcess(), {variant: ()}, 3, lambda *report: reports.append(report))
+    processes = {run.laps[OBJECTIVE][0] for run in found.of[variant]}
+    assert len(processes) == 3
+    assert not processes & {0, os.getpid()}
+    assert reports == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_a_measuring_process_that_is_killed_says_what_to_do() -> None:
+    with pytest.raises(LincBenchError, match=r"was killed\. If memory ran out, measure fewer --samples"):
+        measure_seconds_in_children(Killed(), {TWIN: ()}, 1, lambda done, total: None)
 
 
 def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
