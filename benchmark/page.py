@@ -58,11 +58,12 @@ class PageTable:
 class PageFigure:
     title: str
     caption: str
-    svg: bytes
+    picture: bytes
+    kind: str = "svg+xml"  # or "png"
 
     @property
     def address(self) -> str:
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg).decode()
+        return f"data:image/{self.kind};base64," + base64.b64encode(self.picture).decode()
 
 
 @dataclass(frozen=True)

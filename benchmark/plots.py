@@ -31,8 +31,6 @@ from benchmark.canvas import (
     room,
     save,
 )
-from benchmark.diagram import CAPTION as OVERVIEW_CAPTION
-from benchmark.diagram import overview
 from benchmark.layout import slug
 from benchmark.names import dataset_title, in_words, network_title, telling
 from benchmark.tables import settings
@@ -503,8 +501,7 @@ KINDS = (
 
 def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, str]:
     """Draws every figure there is data for and gives their captions; `tables` gives a committed file's rows by name."""
-    save(overview(), folder, "overview")
-    captions = {"overview": OVERVIEW_CAPTION}
+    captions = {}
     read = {name: tables(name) for kind in KINDS for name in kind.reads}
     filled = [table[list(FAMILY)].drop_duplicates() for table in read.values() if not table.empty]
     everything = pd.concat(filled) if filled else pd.DataFrame(columns=list(FAMILY))

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from benchmark import paper_tables
+from benchmark import diagram, paper_tables
+from benchmark.canvas import save
 from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
@@ -52,6 +53,7 @@ SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for f
 SHOWN_OF_SEVERAL = ("summary", "accuracy-summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
 PAPER = "paper"  # the folder of what all studies say of the paper
+LARGE_DRAWING = 40_000  # bytes
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
     *("while scoring", "slower steps", "outside"),
@@ -102,6 +104,11 @@ def _report_study(results: ResultsFolder, study: str, console: Console, runs: Co
     _write_files(results, study, groups, draw_all(lambda name: tables[name], results.figures(study)), console)
     if results.root == DEFAULT_RESULTS:
         _fill_readme(study, _readme_block(shown))
+
+
+def _draw_overview(results: ResultsFolder) -> None:
+    save(diagram.overview(), results.figures(PAPER), "overview")
+    write_json(results.figures(PAPER) / CAPTIONS, {"overview": diagram.CAPTION})
 
 
 def _shown(groups: dict[str, Group]) -> tuple[str, ...]:
@@ -305,7 +312,9 @@ def _per_setting(
 
 def _write_page(results: ResultsFolder, studies: list[str]) -> None:
     """All studies on one page, from the committed files and the figures drawn from them."""
-    sections, summary = _page_sections(PAPER, paper_groups(results)), []
+    _draw_overview(results)
+    overview = Section(f"{PAPER}-overview", "LiNC in one picture", figures=_page_figures(results, PAPER))
+    sections, summary = [*_page_sections(PAPER, paper_groups(results)), overview], []
     for study in studies:
         tables = _rows_of(results, study)
         runs = tables["runs"].drop(columns="study")
@@ -350,10 +359,15 @@ def _page_tables(group: Group) -> tuple[PageTable, ...]:
 def _page_figures(results: ResultsFolder, study: str) -> tuple[PageFigure, ...]:
     folder = results.figures(study)
     captions = json.loads((folder / CAPTIONS).read_text()) if (folder / CAPTIONS).exists() else {}
-    return tuple(
-        PageFigure(name.replace("_", " "), caption, (folder / f"{name}.svg").read_bytes())
-        for name, caption in captions.items()
-    )
+    return tuple(_page_figure(folder / f"{name}.svg", caption) for name, caption in captions.items())
+
+
+def _page_figure(drawing: Path, caption: str) -> PageFigure:
+    """As pixels where the drawing is large: the page has many, and is to open at once."""
+    title, is_large = drawing.stem.replace("_", " "), drawing.stat().st_size > LARGE_DRAWING
+    if is_large:
+        return PageFigure(title, caption, drawing.with_suffix(".png").read_bytes(), "png")
+    return PageFigure(title, caption, drawing.read_bytes())
 
 
 def _readme_block(groups: list[Group]) -> str:

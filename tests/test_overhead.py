@@ -412,7 +412,7 @@ def test_profile_makes_tables_figures_and_the_page(profiled: Path) -> None:
     assert (profiled / "figures" / "overhead" / "overhead_by_detector.svg").exists()
     page = (profiled / "report.html").read_text()
     assert "What each detector costs" in page
-    assert "data:image/svg+xml" in page
+    assert "data:image/" in page
 
 
 def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -> None:
