@@ -36,6 +36,7 @@ from benchmark.workbench import Bench, Measured, Setup
 from detectors import Detector
 
 RUNS_BETWEEN_TWINS = 4
+FAST = 0.1  # this share of epochs is faster
 T = TypeVar("T")
 P = ParamSpec("P")
 PASS_OF_OBJECTIVE = f"{PASS} for {END_OF_EPOCHS}"
@@ -105,7 +106,7 @@ class Observation:
 
     base: float  # of standard training, at the pace of this run's own steps
     charges: Charges
-    slower: float  # by how much these steps took longer than those of the twins, by the median epoch
+    slower: float  # by how much these steps took longer than those of the twins, by a fast epoch of each
     outside: float  # what the run took beyond its clocks and is charged to nobody, less the same of its twins
     laps: Mapping[str, Sequence[float]]  # by clock
     twin_objective: float  # of cross-entropy in standard training, at this run's pace
@@ -220,9 +221,9 @@ def observe(
         return one.whole - sum(one.seconds.values())
 
     def steady_steps(one: Measured) -> float:
-        """As if every epoch took as long as the median one: where the machine stalls, it stalls for a few."""
+        """As if every epoch took as long as a fast one: others on the machine can only slow it down."""
         laps = one.laps[STEPS]
-        return float(np.median(laps)) * len(laps)
+        return float(np.quantile(laps, FAST)) * len(laps)
 
     epochs = twins[0].record.epochs
     of_standard = epochs / variant.recipe.passes(epochs)  # of this run's steps
