@@ -1,6 +1,6 @@
 """`linc-bench profile`: measures what every detector of a study costs on its data set, and keeps it as rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,7 +70,7 @@ def _measure(
 ) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
     to_score, what = _variants(line_ups), f"{unit.run.dataset}, {_path(unit)} path"
     with progress.counting(f"{what}: memory, runs") as report:
-        memory = _memory(OnDataset(unit, effort.samples), to_score, report)
+        memory = _memory(OnDataset(_short(unit, to_score), effort.samples), to_score, report)
     seconds, samples = _seconds(unit, to_score, effort, lambda: progress.counting(f"{what}: seconds, rounds"))
     about = _about(unit, effort.rounds)
     rows = []
@@ -81,7 +81,7 @@ def _measure(
             scaled = {
                 "measured_samples": n,
                 "standard_seconds": _digits(seconds.base(alone) * whole / n),
-                "disk_bytes": round(memory[alone].recorded * whole / min(effort.samples, whole)),
+                "disk_bytes": round(sum(seconds.of[alone][0].recorded.values()) * whole / n),
             }
             name = {"line_up": line_up.name, "detector": detector.label}
             costs = shares_of(seconds, line_up, detector) | memory[alone].columns(detector)
@@ -143,7 +143,6 @@ class Memory:
     device: Sequence[int]
     scoring: Mapping[Detector, Sequence[int]]
     floor: int  # by how much two twins differ
-    recorded: int
 
     def columns(self, detector: Detector) -> dict[str, Json]:
         if not is_known():
@@ -156,6 +155,12 @@ class Memory:
             "scoring_memory_bytes": int(np.median(self.scoring[detector])),
             "device_bytes": int(np.median(self.device)),
         }
+
+
+def _short(unit: Unit, variants: Iterable[Variant]) -> Unit:
+    """With no more epochs than it takes for everything to happen: memory peaks no higher later."""
+    epochs = min(unit.shape.epochs, max(variant.recipe.min_epochs for variant in variants))
+    return replace(unit, run=replace(unit.run, training=replace(unit.run.training, epochs=epochs)))
 
 
 def _memory(
@@ -181,7 +186,6 @@ def _memory(
             device=[own.device - twin.device for own, twin in zip(peaks, twins, strict=True)],
             scoring={detector: [own.scoring[detector] for own in peaks] for detector in wanted[variant]},
             floor=max(of_twins) - min(of_twins),
-            recorded=peaks[0].recorded,
         )
         for variant, peaks in found.items()
     }
