@@ -1,9 +1,11 @@
-"""The command line: `linc-bench list`, `run`, `profile`, `report`, `verify` and `features`."""
+"""The command line: `linc-bench list`, `run`, `profile`, `report`, `verify`, `features`, `status` and `doctor`."""
 
 import argparse
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,24 +14,24 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmark import cli_upkeep
 from benchmark.backbones import SUGGESTED, load_backbone
 from benchmark.datasets import known_datasets, missing_file
-from benchmark.errors import LincBenchError, unknown_name
+from benchmark.errors import LincBenchError
 from benchmark.estimate import estimate
 from benchmark.evaluation import evaluate
 from benchmark.executors import default_workers, make_executor
-from benchmark.features import in_bytes, remove_store, store_bytes, stores_in
+from benchmark.features import in_bytes
 from benchmark.growth import measure_growth
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.noise import NOISE_KINDS
-from benchmark.overrides import overridden, within
+from benchmark.overrides import overridden, with_whole_paths, within
 from benchmark.own_detectors import loaded_files
 from benchmark.pipeline import Outcome, carry_out
 from benchmark.plan import Plan, Sources, Unit, plan_study
 from benchmark.profiling import Effort, profile
-from benchmark.progress import Progress, duration
+from benchmark.progress import Progress, console_for, duration
 from benchmark.report import make_report, report_overhead
-from benchmark.storage import locked
 from benchmark.studies import STUDIES, LineUp, study_named
 from benchmark.tables import for_terminal
 from benchmark.verify import SAME, TOLERANCE, WITHIN, choose, plans_of, verify
@@ -38,14 +40,15 @@ from detectors import DETECTORS
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = command_line().parse_args(arguments)
-    console, problems = _console(), _console(stderr=True)
+    console, problems = console_for(), console_for(stderr=True)
+    _hear_sigterm()
     try:
         return int(options.command(options, console))
     except LincBenchError as error:
         problems.print(f"error: {error}", highlight=False, markup=False, soft_wrap=True)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         problems.print("Stopped. What was finished is kept; the same command goes on from there.")
-        return 130
+        return 143 if isinstance(stop, Terminated) else 130
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
             raise
@@ -57,10 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
-def _console(stderr: bool = False) -> Console:
-    """As wide as the terminal; in a log file wide enough for a table."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=120)
+class Terminated(KeyboardInterrupt):
+    """Somebody asked us to end, as a cluster does when time is up."""
+
+
+def _hear_sigterm() -> None:
+    """It ends us as Ctrl-C does: locks freed, workers ended, and a sentence."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Terminated
+
+    if threading.current_thread() is threading.main_thread():  # elsewhere Python cannot listen
+        signal.signal(signal.SIGTERM, stop)
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -82,6 +93,12 @@ def command_line() -> argparse.ArgumentParser:
     )
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+    run.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run on a Dask cluster: its scheduler's address, `local` for processes of this machine, or `current` "
+        "for the client of a Python program",
+    )
     run.add_argument("--name", help="what the rows of a changed study go by; default: STUDY-modified")
     run.add_argument("--force", action="store_true", help="train again what is there already")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
@@ -110,12 +127,18 @@ def command_line() -> argparse.ArgumentParser:
     _add_source_options(verify)
 
     features = commands.add_parser("features", help="list cached features, or remove them")
-    features.set_defaults(command=_features)
+    features.set_defaults(command=cli_upkeep.features)
     features.add_argument("action", choices=("list", "clean"))
     features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
     features.add_argument("--unfinished", action="store_true", help="remove what was begun and not finished")
     features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
-    for command in (run, profile, report, verify, features):
+
+    status = commands.add_parser("status", help="tell which runs are done, running, failed, or begun and abandoned")
+    status.set_defaults(command=cli_upkeep.status)
+
+    doctor = commands.add_parser("doctor", help="look for what is damaged, orphaned or of another version")
+    doctor.set_defaults(command=cli_upkeep.doctor)
+    for command in (run, profile, report, verify, features, status, doctor):
         command.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
     return parser
 
@@ -178,10 +201,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     study = overridden(study_named(options.study), options)
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
-    plan = plan_study(study, sources, options.force)
+    if options.dask is not None:  # workers may be elsewhere on the file system
+        study, sources = with_whole_paths(study), sources.with_whole_paths()
+    plan = plan_study(study, sources, options.force, every_byte=not options.dry_run)
     training = study.grids[0].training
     workers = within("--workers", options.workers, 1, 4096) or default_workers(training.threads, training.device)
-    if not plan.stores_to_compute():
+    if not plan.stores_to_compute() and options.dask is None:
         workers = min(workers, max(1, len(plan.to_train)))
     if options.dry_run:
         _show_plan(plan, workers, console)
@@ -189,8 +214,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     results.prepare()
     for note in plan.notes():
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
-    with make_executor(workers, loaded_files()) as executor:
-        outcomes = carry_out(plan, executor, Progress(_console(stderr=True)))
+    with make_executor(workers, loaded_files(), options.dask, training.device) as executor:
+        outcomes = carry_out(plan, executor, Progress(console_for(stderr=True)))
     evaluate(plan, outcomes)
     trained, failed = (sum(map(bool, counts)) for counts in zip(*((o.trained, o.error) for o in outcomes), strict=True))
     console.print(
@@ -200,14 +225,14 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     )
     if any(outcome.error is None for outcome in outcomes):
         make_report(results, study.name, console, {unit.run.run_id for unit in plan.units})
-    return _tell_failures(outcomes, console)
+    return _tell_failures(outcomes, results, console)
 
 
 def _profile(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
     rounds = within("--rounds", options.rounds, 6, 1000) or Effort().rounds  # fewer have no interval
     effort = Effort(rounds, within("--samples", options.samples, 32, 10**6) or Effort().samples)
-    progress = Progress(_console(stderr=True))
+    progress = Progress(console_for(stderr=True))
     if options.growth:
         if options.detector or options.dataset or options.samples or options.rounds:
             raise LincBenchError(
@@ -235,9 +260,8 @@ def _show_plan(plan: Plan, workers: int, console: Console) -> None:
     table = Table(title=f"plan of {plan.study.name}", title_justify="left", title_style="bold")
     for column in ("run", "training", "scoring"):
         table.add_column(column, overflow="fold")
-    to_train = set(plan.to_train)
     for unit in plan.units:
-        table.add_row(unit.run.run_id, _training_state(unit, unit in to_train), _scoring_state(unit, unit in to_train))
+        table.add_row(unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, unit in plan.to_train))
     console.print(table)
     plan.sources.results.check()
     stores = plan.stores_to_compute()
@@ -249,18 +273,10 @@ def _show_plan(plan: Plan, workers: int, console: Console) -> None:
             console.print(f"To be downloaded: {missing}", highlight=False, soft_wrap=True)
     expected = estimate(plan, workers)
     console.print(
-        f"{len(to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
+        f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
         f"{len(stores)}; about {duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk "
         "(from timing one batch here).", highlight=False, soft_wrap=True,
     )  # fmt: skip
-
-
-def _training_state(unit: Unit, needed: bool) -> str:
-    if not needed:
-        return "there"
-    if unit.folder.exists() and not unit.force:
-        return f"again, to record {', '.join(unit.missing_signals())}"
-    return f"{unit.run.training.epochs} epochs on {unit.info.sizes[0]:,} samples"
 
 
 def _scoring_state(unit: Unit, needed: bool) -> str:
@@ -288,7 +304,7 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     )  # fmt: skip
     workers = within("--workers", options.workers, 1, 4096) or default_workers(1, "cpu")
     with make_executor(min(workers, len(choices))) as executor:
-        found = verify(choices, executor, Progress(_console(stderr=True)))
+        found = verify(choices, executor, Progress(console_for(stderr=True)))
     moved = found[found["verdict"] != SAME]
     for table in [for_terminal("Numbers that are not the same", moved)] if len(moved) else []:
         console.print(table)
@@ -301,51 +317,13 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     return 0 if found["verdict"].isin([SAME, WITHIN]).all() else 1
 
 
-def _features(options: argparse.Namespace, console: Console) -> int:
-    results = ResultsFolder(options.results)
-    stores = {store.name: store for store in stores_in(results.all_features)}
-    if options.action == "clean":
-        return _clean_features(options, results, stores, console)
-    if not stores:
-        console.print(f"No features in {results.all_features}.", highlight=False)
-        return 0
-    table = Table(title=f"features in {results.all_features}", title_justify="left", title_style="bold")
-    for column in ("store", "size", "state"):
-        table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
-    for name, store in stores.items():
-        table.add_row(name, in_bytes(store_bytes(store)), "whole" if store.exists() else "unfinished")
-    console.print(table)
-    return 0
-
-
-def _clean_features(
-    options: argparse.Namespace, results: ResultsFolder, stores: dict[str, Path], console: Console
-) -> int:
-    for name in options.store:
-        if name not in stores:
-            raise unknown_name("feature store", name, stores)
-    if not (options.store or options.all or options.unfinished):
-        raise LincBenchError("Say which: names that `linc-bench features list` shows, --unfinished, or --all.")
-    chosen = [
-        store
-        for name, store in stores.items()
-        if options.all or name in options.store or (options.unfinished and not store.exists())
-    ]
-    for run_id in results.all_running():
-        with locked(results.locks, run_id, seconds=0):
-            pass  # whoever holds it is reading features
-    freed = 0
-    for store in chosen:
-        with locked(results.locks, store.name, seconds=0):
-            freed += store_bytes(store)
-            remove_store(store)
-    console.print(f"{len(chosen)} removed, {in_bytes(freed)} freed.", highlight=False)
-    return 0
-
-
-def _tell_failures(outcomes: list[Outcome], console: Console) -> int:
-    failures = [f"{outcome.run_id}: {outcome.error}" for outcome in outcomes if outcome.error is not None]
-    failures += [f"{what} on {outcome.run_id}: {why}" for outcome in outcomes for what, why in outcome.failures.items()]
+def _tell_failures(outcomes: list[Outcome], results: ResultsFolder, console: Console) -> int:
+    failures = []
+    for outcome in outcomes:
+        if outcome.error is not None:
+            log = results.log(outcome.run_id)
+            failures.append(f"{outcome.run_id}: {outcome.error}{f' (details: {log})' if log.exists() else ''}")
+        failures += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
     for failure in failures:
         console.print(f"failed: {failure}", highlight=False, markup=False, soft_wrap=True)
     return 1 if failures else 0

@@ -48,7 +48,8 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     known = _known_epoch_rows(plan)
     for entry in entries:
         _add_epochs(rows, plan, entry, runs, known)
-    rows["metrics"].sort(key=lambda row: [unit.run.run_id for unit in plan.units].index(row["run"]))
+    place = {unit.run.run_id: number for number, unit in enumerate(plan.units)}
+    rows["metrics"].sort(key=lambda row: place[row["run"]])
     stale = _stale_runs(plan)
     for table, new in rows.items():
         merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old) | old["run"].isin(stale))
@@ -76,8 +77,11 @@ class Entry:
 def _entries(plan: Plan, outcome_of: dict[str, Outcome]) -> list[Entry]:
     """Scores that are averaged over runs make one entry, with the first run that has any."""
     entries = []
+    alike: dict[tuple[object, ...], list[Unit]] = defaultdict(list)
     for unit in plan.units:
-        siblings = [other for other in plan.units if unit.run.differs_in_training_seed_only(other.run)]
+        alike[unit.run.all_but_training_seed].append(unit)
+    for unit in plan.units:
+        siblings = alike[unit.run.all_but_training_seed]
         for line_up in plan.study.line_ups:
             for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
                 failure = _failure(unit, detector, outcome_of)

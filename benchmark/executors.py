@@ -1,12 +1,20 @@
-"""Where units run: in this process, or in worker processes. Everything goes through `concurrent.futures.Executor`."""
+"""Where units run: in this process, in worker processes, or on a Dask cluster (`dask_cluster.py`).
+
+Everything that runs goes through `concurrent.futures.Executor`.
+"""
 
 import multiprocessing
 import os
+import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.own_detectors import load_file
 
@@ -23,14 +31,127 @@ class InProcessExecutor(Executor):
         return future
 
 
-def make_executor(workers: int, detector_files: tuple[Path, ...] = ()) -> Executor:
+class WorkerDied(BrokenExecutor):
+    """The process that ran a call is gone; nobody else's is."""
+
+
+class Call(NamedTuple):
+    future: Future[Any]
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+class WorkerProcesses(Executor):
+    """So many processes at a time. One that is killed takes only its own call with it, and is replaced.
+
+    The standard library's pool gives up all calls when it loses one process.
+    """
+
+    def __init__(self, workers: int, detector_files: tuple[Path, ...] = ()) -> None:
+        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._workers = [Worker(detector_files) for _ in range(workers)]
+        self._threads = [threading.Thread(target=self._serve, args=(one,), daemon=True) for one in self._workers]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._calls.put(Call(future, function, arguments, named))
+        return future
+
+    def _serve(self, worker: "Worker") -> None:
+        while (call := self._calls.get()) is not None:
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            try:
+                call.future.set_result(worker.do(call))
+            except BaseException as error:
+                call.future.set_exception(error)
+        worker.end()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """With `cancel_futures` at once: what has begun is not waited for either, and can be done again."""
+        if cancel_futures:
+            with suppress(queue.Empty):
+                while (call := self._calls.get_nowait()) is not None:
+                    call.future.cancel()
+            for worker in self._workers:
+                worker.kill()
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+
+@dataclass
+class Worker:
+    """A process that does one call after the other; it begins with the first."""
+
+    detector_files: tuple[Path, ...]
+    _process: SpawnProcess | None = None
+    _connection: Connection | None = field(default=None, repr=False)
+
+    def do(self, call: Call) -> Any:
+        if self._process is None or self._connection is None:
+            self._begin()
+        assert self._process is not None
+        assert self._connection is not None
+        try:
+            self._connection.send(call[1:])
+            result, error = self._connection.recv()
+        except (EOFError, OSError) as broken:
+            self._process.join()
+            code, self._process = self._process.exitcode, None
+            how = f"by signal {-code}" if code and code < 0 else f"and left the exit code {code}"
+            raise WorkerDied(f"its worker process was ended {how}, perhaps since memory ran out") from broken
+        if error is not None:
+            raise error
+        return result
+
+    def _begin(self) -> None:
+        context = multiprocessing.get_context("spawn")  # not forked: torch's thread pools do not survive a fork
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, self.detector_files), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def end(self) -> None:
+        """When it has nothing left to do."""
+        if self._connection is not None and self._process is not None:
+            self._connection.close()
+            self._process.join()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+
+def _work(connection: Connection, detector_files: tuple[Path, ...]) -> None:
+    begin_worker(detector_files)
+    with suppress(EOFError, KeyboardInterrupt):  # no more calls; Ctrl-C, which the main process hears as well
+        while True:
+            function, arguments, named = connection.recv()
+            try:
+                answer: tuple[Any, Exception | None] = (function(*arguments, **named), None)
+            except Exception as error:
+                answer = (None, error)
+            connection.send(answer)
+
+
+@contextmanager
+def make_executor(
+    workers: int, detector_files: tuple[Path, ...] = (), dask: str | None = None, device: str = "cpu"
+) -> Iterator[Executor]:
     """Workers know the detectors that came from files of their own."""
-    if workers <= 1:
-        return InProcessExecutor()
-    # Spawned, not forked: torch's thread pools do not survive a fork.
-    return ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=begin_worker, initargs=(detector_files,)
-    )
+    if dask is not None:
+        from benchmark.dask_cluster import dask_executor  # an extra, which takes a second to load
+
+        with dask_executor(dask, workers, detector_files, device) as executor:
+            yield executor
+        return
+    with InProcessExecutor() if workers <= 1 else WorkerProcesses(workers, detector_files) as executor:
+        yield executor
 
 
 def begin_worker(detector_files: tuple[Path, ...]) -> None:

@@ -23,12 +23,11 @@ from benchmark.datasets import Dataset, DatasetInfo, Images
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of, settings_of
 from benchmark.layout import slug
-from benchmark.storage import MappedRows, new_array, open_array, write_json, write_text
+from benchmark.storage import PARTIAL, UNREADABLE, MappedRows, new_array, open_array, seal, write_json, write_text
 from benchmark.training import TrainingSettings
 
 BATCH = 32
 CHUNK = 4 * BATCH
-PARTIAL = ".partial-"
 
 
 def store_id(info: DatasetInfo, backbone: Backbone, training: TrainingSettings) -> str:
@@ -46,7 +45,7 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
         if len(open_array(file)) != ends[-1]:
             raise ValueError(f"{len(open_array(file))} images instead of {ends[-1]}")
         train, validation, test = (MappedRows(file, slice(*window)) for window in pairwise(ends))
-    except (OSError, ValueError, EOFError) as error:
+    except UNREADABLE as error:
         raise _useless(folder, f"is damaged ({error})") from error
     return train, validation, test
 
@@ -61,7 +60,7 @@ def read_about(folder: Path) -> dict[str, Json]:
     """Data set, backbone, and the weights that the store was computed with."""
     try:
         return json.loads((folder / "store.json").read_text())
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise _useless(folder, f"is damaged ({error})") from error
 
 
@@ -136,6 +135,7 @@ def fill_chunk(folder: Path, chunk: range, dataset: Dataset, backbone: Backbone,
 def finish_store(folder: Path) -> None:
     partial = _partial(folder)
     shutil.rmtree(partial / "done", ignore_errors=True)
+    seal(partial)
     partial.rename(folder)
 
 

@@ -21,6 +21,10 @@ class ResultsFolder:
     def run(self, run_id: str) -> Path:
         return self.root / "runs" / run_id
 
+    def all_runs(self) -> list[Path]:
+        """Folders of runs, those that are not finished too."""
+        return sorted(self.root.glob("runs/*"))
+
     def all_scores(self, run_id: str) -> Path:
         return self.root / "scores" / run_id
 
@@ -47,6 +51,16 @@ class ResultsFolder:
         """Runs that say they are being trained; one that was killed may still say so."""
         return sorted(path.stem for path in (self.root / "running").glob("*.json"))
 
+    def failed(self, run_id: str) -> Path:
+        """Why a run could not be done, until it is."""
+        return self.root / "failed" / f"{run_id}.json"
+
+    def all_failed(self) -> list[Path]:
+        return sorted(self.root.glob("failed/*.json"))
+
+    def log(self, run_id: str) -> Path:
+        return self.root / "logs" / f"{run_id}.log"
+
     @property
     def locks(self) -> Path:
         return self.root / "locks"
@@ -63,7 +77,12 @@ class ResultsFolder:
         return self.root / "tables" / study
 
     def figures(self, study: str) -> Path:
-        return (DEFAULT_FIGURES if self.root == DEFAULT_RESULTS else self.root / "figures") / study
+        return (DEFAULT_FIGURES if self.is_default else self.root / "figures") / study
+
+    @property
+    def is_default(self) -> bool:
+        """Of the folder that we are in, whose README and figures are written too."""
+        return self.root.resolve() == DEFAULT_RESULTS.resolve()
 
     def check(self) -> None:
         if self.root.exists() and not self.root.is_dir():

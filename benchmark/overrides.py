@@ -3,9 +3,11 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
+from benchmark.datasets import known_datasets
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.noise import noise_named
 from benchmark.own_detectors import is_detector_file, load_detector
@@ -25,6 +27,17 @@ def overridden(study: Study, options: argparse.Namespace) -> Study:
     training = [replace(grid.training, device=_device(options.device)) for grid in changed.grids]
     on_device = tuple(replace(grid, training=one) for grid, one in zip(changed.grids, training, strict=True))
     return replace(changed, name=name, grids=on_device, is_modified=is_modified)
+
+
+def with_whole_paths(study: Study) -> Study:
+    """For workers in another folder."""
+
+    def whole(argument: str) -> str:
+        is_path = argument not in known_datasets() and Path(argument).exists()
+        return str(Path(argument).resolve()) if is_path else argument
+
+    grids = [replace(grid, datasets=tuple(map(whole, grid.datasets))) for grid in study.grids]
+    return replace(study, grids=tuple(grids))
 
 
 def _datasets(study: Study, grid: Grid, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -1,15 +1,18 @@
 """Carries out a plan: features once, then every unit (one training run with its scoring) on an executor."""
 
 import os
+import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, TypeVar
+from zipfile import ZipFile
 
 import numpy as np
 import torch
@@ -19,7 +22,16 @@ from benchmark.backbones import Backbone, SplitModel, load_backbone
 from benchmark.data import LabelledFeatures, Rows, TrainingData
 from benchmark.datasets import SPLITS, Dataset, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.features import LiveImages, begin_store, check_weights, fill_chunk, finish_store, open_store, preprocess
+from benchmark.features import (
+    LiveImages,
+    begin_store,
+    check_weights,
+    fill_chunk,
+    finish_store,
+    open_store,
+    preprocess,
+    remove_store,
+)
 from benchmark.identity import settings_of
 from benchmark.plan import Plan, Unit
 from benchmark.progress import Progress
@@ -27,12 +39,25 @@ from benchmark.provenance import provenance
 from benchmark.record import open_record
 from benchmark.recorders import Recorder, RunContext, Signal
 from benchmark.scores import has_scores, score_record
-from benchmark.storage import locked, new_array, open_array, whole_folder, write_json, write_npz
+from benchmark.storage import (
+    UNREADABLE,
+    damage,
+    locked,
+    new_array,
+    open_array,
+    whole_folder,
+    write_json,
+    write_npz,
+    write_text,
+)
 from benchmark.training import Job
 
 T = TypeVar("T")
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses to be deterministic
+
+
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -43,22 +68,50 @@ class Outcome:
     trained: bool = False
     error: str | None = None  # why there is no record
     failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
+    may_pass: bool = False  # an error that may not come again: a worker was killed, a disk was away
 
 
 def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
-    """Runs every unit; one that fails does not stop the others."""
+    """Runs every unit; one that fails does not stop the others, and is tried again when they are done."""
     with _cancelling(executor):
         broken = prepare(plan, executor, progress)
     outcomes = [Outcome(unit.run.run_id, error=str(reason)) for unit, reason in broken.items()]
+    to_do = [unit for unit in plan.units if unit not in broken]
     with progress.units(plan), _cancelling(executor):
-        calls = [(unit,) for unit in plan.units if unit not in broken]
-        for (unit,), future in _as_they_come(executor, run_unit, calls):
-            try:
-                outcomes.append(future.result())
-            except Exception as error:
-                outcomes.append(Outcome(unit.run.run_id, error=_sentence(error)))
-            progress.finished(unit)
+        for attempt in range(1, ATTEMPTS + 1):
+            again = []
+            for (unit,), future in _as_they_come(executor, try_unit, [(unit,) for unit in to_do]):
+                outcome = _outcome(unit, future)
+                if outcome.may_pass and attempt < ATTEMPTS:
+                    progress.say(f"{unit.run.run_id} failed ({outcome.error}) and is tried again later.")
+                    again.append(unit)
+                    continue
+                _note_failure(unit, outcome, attempt)
+                outcomes.append(outcome)
+                progress.finished(unit)
+            to_do = again
     return outcomes
+
+
+def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
+    try:
+        return future.result()
+    except CancelledError:
+        return Outcome(unit.run.run_id, error="the cluster's scheduler was lost", may_pass=False)
+    except Exception as error:  # a worker that was killed could not say what it failed of
+        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=isinstance(error, BrokenExecutor))
+
+
+def _note_failure(unit: Unit, outcome: Outcome, attempts: int) -> None:
+    """For `linc-bench status`; what has succeeded since is forgotten."""
+    results = unit.sources.results
+    note = results.failed(unit.run.run_id)
+    if outcome.error is None:
+        note.unlink(missing_ok=True)
+        results.log(unit.run.run_id).unlink(missing_ok=True)
+        return
+    with suppress(OSError):  # where the disk is full, the reason is shown all the same
+        write_json(note, {"reason": outcome.error, "attempts": attempts})
 
 
 @contextmanager
@@ -77,13 +130,15 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
     Returns the units whose data set cannot be had; if that is all of them, raises.
     """
     broken: dict[Unit, LincBenchError] = {}
+    lacking = _lacking(plan)
     for argument in plan.study.datasets:
-        units = [unit for unit in plan.units if unit.dataset_argument == argument and _lacks_something(plan, unit)]
+        units = [unit for unit in lacking if unit.dataset_argument == argument]
         try:
             if units:
                 dataset = load_dataset(argument, plan.sources.data_root)
-                for unit in units:
+                for unit in {(unit.store, unit.needs_store): unit for unit in units}.values():
                     _compute_features(unit, dataset, executor, progress)
+                for unit in {unit.run.noise_id: unit for unit in units}.values():
                     _write_labels(unit, dataset)
         except LincBenchError as error:
             broken |= dict.fromkeys(units, error)
@@ -95,20 +150,35 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
     return broken
 
 
-def _lacks_something(plan: Plan, unit: Unit) -> bool:
-    return unit in plan.to_train or not unit.sources.results.answer_key(unit.run.noise_id).exists()
+def _lacking(plan: Plan) -> list[Unit]:
+    """Units that need features and labels, or whose answer key is not there or damaged."""
+    answers = {unit.run.noise_id: unit.sources.results.answer_key(unit.run.noise_id) for unit in plan.units}
+    unreadable = {noise_id for noise_id, path in answers.items() if not _is_readable(path)}
+    return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
+
+
+def _is_readable(npz: Path) -> bool:
+    """Its own checksums are right."""
+    try:
+        with ZipFile(npz) as file:
+            return file.testzip() is None
+    except UNREADABLE:
+        return False
 
 
 def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress: Progress) -> None:
     """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
     if not unit.needs_store:
         progress.say_once(f"{unit.run.backbone.name}: the whole network runs in every step (plain path)")
-    if not unit.needs_store or unit.store.exists():
+    if not unit.needs_store:
         return
-    total, model = sum(dataset.info.sizes), _prefix_of(unit)
     with locked(unit.sources.results.locks, unit.store.name):
-        if unit.store.exists():
+        if unit.store.exists() and (wrong := damage(unit.store)) is None:
             return
+        if unit.store.exists():
+            progress.say(f"The features in {unit.store} are damaged ({wrong}) and are computed again.")
+            remove_store(unit.store)
+        total, model = sum(dataset.info.sizes), _prefix_of(unit)
         progress.say(f"{unit.run.backbone.name} {model.summary()}")
         missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
         done = total - sum(map(len, missing))
@@ -164,11 +234,21 @@ def _write_labels(unit: Unit, dataset: Dataset) -> None:
     write_npz(results.given_labels(unit.run.noise_id), given | {"test": dataset.test.labels})
 
 
+def try_unit(unit: Unit) -> Outcome:
+    """What is wrong comes back in words, since not every exception can be sent from one process to another."""
+    try:
+        return run_unit(unit)
+    except Exception as error:
+        with suppress(OSError):
+            write_text(unit.sources.results.log(unit.run.run_id), "".join(format_exception(error)))
+        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=not isinstance(error, LincBenchError))
+
+
 def run_unit(unit: Unit) -> Outcome:
-    """Trains unless the record is there, then scores what is not scored yet; safe to call from two processes."""
+    """Trains unless the record is there and whole, then scores what is not scored yet; safe from two processes."""
     results = unit.sources.results
     with locked(results.locks, unit.run.run_id):
-        needs_training = unit.is_to_train()
+        needs_training = unit.why_train() is not None
         if needs_training:
             try:
                 train_record(unit)
@@ -200,7 +280,8 @@ def train_record(unit: Unit) -> None:
         return model
 
     def after_epoch(epoch: int) -> None:
-        write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs})
+        who = {"process": os.getpid(), "machine": platform.node()}
+        write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs} | who)
 
     after_epoch(0)
     with whole_folder(unit.folder) as folder:

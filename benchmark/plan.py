@@ -15,6 +15,7 @@ from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
 from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
+from benchmark.storage import damage
 from benchmark.studies import Grid, Study
 from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
@@ -52,9 +53,10 @@ class RunSettings:
         del common["dataset"], common["dataset_identity"], common["noise"]["rate"]
         return digest_of(common, 8)
 
-    def differs_in_training_seed_only(self, other: "RunSettings") -> bool:
-        """Or not at all."""
-        return (self.setting_id, self.noise.seed, self.recipe) == (other.setting_id, other.noise.seed, other.recipe)
+    @property
+    def all_but_training_seed(self) -> tuple[str, int, Recipe]:
+        """What runs share whose scores may be averaged."""
+        return self.setting_id, self.noise.seed, self.recipe
 
     @property
     def recipe_label(self) -> str:
@@ -81,6 +83,11 @@ class Sources:
     results: ResultsFolder = ResultsFolder()
     data_root: Path | None = None
     weights_file: Path | None = None
+
+    def with_whole_paths(self) -> "Sources":
+        """For workers in another folder."""
+        root, weights = (path and path.resolve() for path in (self.data_root, self.weights_file))
+        return Sources(ResultsFolder(self.results.root.resolve()), root, weights)
 
 
 @dataclass(frozen=True)
@@ -112,11 +119,6 @@ class Unit:
         """The plain path trains on the images themselves."""
         return not self.run.training.plain
 
-    def missing_signals(self) -> list[str]:
-        """Signals that a finished record lacks; empty if it has all."""
-        there = open_record(self.folder).arrays
-        return [signal.key for signal in self.signals if signal.key not in there]
-
     def joined_with(self, other: "Unit") -> "Unit":
         """The same run, with what either needs of it."""
         return replace(
@@ -125,12 +127,16 @@ class Unit:
             detectors=tuple(dict.fromkeys((*self.detectors, *other.detectors))),
         )
 
-    def is_to_train(self) -> bool:
-        return self.force or not self.is_trained()
-
-    def is_trained(self) -> bool:
-        """Opens the record, so that a damaged one is an error."""
-        return self.folder.exists() and not self.missing_signals()
+    def why_train(self) -> str | None:
+        """Why it has to be trained, in words; None if there is a record that looks whole, with all that is needed."""
+        if self.force or not self.folder.exists():
+            return f"{self.shape.epochs} epochs on {self.shape.samples:,} samples"
+        try:
+            there = open_record(self.folder).arrays
+        except LincBenchError as error:
+            return f"again: {error}"
+        missing = [signal.key for signal in self.signals if signal.key not in there]
+        return f"again, to record {', '.join(missing)}" if missing else None
 
     def score_file(self, detector: Detector) -> Path:
         return self.sources.results.scores(self.run.run_id, detector_id(detector))
@@ -140,7 +146,7 @@ class Unit:
 class Plan:
     study: Study
     units: tuple[Unit, ...]
-    to_train: tuple[Unit, ...]
+    to_train: Mapping[Unit, str]  # and why, in words
     sources: Sources
 
     def notes(self) -> list[str]:
@@ -152,20 +158,29 @@ class Plan:
             f"the recipe '{name}' needs {least} epochs for all of its phases; {epochs} leave some out."
             for name, least, epochs in wanting
             if epochs < least
-        ]
+        ] + [f"{unit.run.run_id} is trained {why}" for unit, why in self.to_train.items() if why.startswith("again")]
 
     def stores_to_compute(self) -> dict[Path, Unit]:
         return {unit.store: unit for unit in self.to_train if unit.needs_store and not unit.store.exists()}
 
 
-def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
-    """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs."""
+def plan_study(study: Study, sources: Sources, force: bool = False, every_byte: bool = False) -> Plan:
+    """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs.
+
+    A record is there if it looks whole, or, at the price of reading every byte, if it is.
+    """
     units: dict[RunSettings, Unit] = {}
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
     for unit in (unit for grid in study.grids for unit in _units_of(grid, infos, sources, force)):
         other = units.get(unit.run)
         units[unit.run] = unit if other is None else other.joined_with(unit)
-    return Plan(study, tuple(units.values()), tuple(unit for unit in units.values() if unit.is_to_train()), sources)
+    reasons: dict[Unit, str | None] = {}
+    for unit in units.values():
+        why = unit.why_train()
+        if every_byte and why is None and (wrong := damage(unit.folder)) is not None:
+            unit, why = replace(unit, force=True), f"again: {wrong}"  # whoever runs it would not look so closely
+        reasons[unit] = why
+    return Plan(study, tuple(reasons), {unit: why for unit, why in reasons.items() if why}, sources)
 
 
 def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], sources: Sources, force: bool) -> Iterator[Unit]:

@@ -58,7 +58,7 @@ def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) ->
         study = Study("profile", "", (replace(one, recipes=(Standard(),)),))
         plan = plan_study(study, sources, force=True)
         unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
-        prepare(replace(plan, units=(unit,), to_train=(unit,)), InProcessExecutor(), progress)
+        prepare(replace(plan, units=(unit,), to_train={unit: "to be measured"}), InProcessExecutor(), progress)
         rows, terms = _measure(unit, grid.line_ups, effort, progress)
         merge_rows(sources.results, "overhead", rows, partial(same_in, [*SETTING, "line_up"], rows), SETTING)
         if terms:

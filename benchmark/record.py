@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.recorders import Signal
-from benchmark.storage import open_array
+from benchmark.storage import UNREADABLE, open_array
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 
@@ -95,6 +95,8 @@ def open_record(folder: Path) -> RunRecord:
     """Opens a finished record; a damaged one is an error that says so."""
     try:
         about = read_about(folder)
+        if outside := [key for key in about["signals"] if Path(key).name != key]:
+            raise ValueError(f"{outside[0]!r} is not the name of a signal")
         arrays = {key: open_array(folder / f"{key}.npy") for key in about["signals"]}
         for key, array in arrays.items():
             if list(array.shape) != about["signals"][key]["shape"]:
@@ -104,11 +106,8 @@ def open_record(folder: Path) -> RunRecord:
         if {about["epochs"]} != {len(read_history(folder)), *map(len, predictions)}:
             raise ValueError("history and predictions do not cover every epoch")
         return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise LincBenchError(
-            f"The record {folder} is damaged ({error}). Run the same command with --force to train it again, "
-            "or delete the folder."
-        ) from error
+    except UNREADABLE as error:
+        raise LincBenchError(f"The record {folder} is damaged ({error}).") from error
 
 
 def read_about(folder: Path) -> Json:

@@ -80,15 +80,15 @@ def make_report(
     for name in studies if study is None else [study]:
         _report_study(results, name, console, runs)
     speed = read_table(results.table_data("speed"))
-    if results.root == DEFAULT_RESULTS and not speed.empty:
+    if results.is_default and not speed.empty:
         _fill_readme("speed", as_markdown("Measured by `make bench` on two cores", speed_table(speed)))
     baseline = read_table(results.table_data("baseline"))
-    if results.root == DEFAULT_RESULTS and not baseline.empty:
+    if results.is_default and not baseline.empty:
         _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
     paper = paper_groups(results)
     _write_tables(results, PAPER, paper)
-    if results.root == DEFAULT_RESULTS:
+    if results.is_default:
         for name, group in paper.items():
             _fill_readme(f"{PAPER}, {name}", _readme_block([group]))
     _write_page(results, studies)
@@ -102,7 +102,7 @@ def _report_study(results: ResultsFolder, study: str, console: Console, runs: Co
     for group in shown:
         _show(group, console)
     _write_files(results, study, groups, draw_all(lambda name: tables[name], results.figures(study)), console)
-    if results.root == DEFAULT_RESULTS:
+    if results.is_default:
         _fill_readme(study, _readme_block(shown))
 
 
@@ -183,7 +183,7 @@ def _report_overhead(results: ResultsFolder, console: Console, is_shown: bool) -
             _show(group, console)
     captions = draw_overhead(lambda name: read_table(results.table_data(name)), results.figures(OVERHEAD))
     _write_files(results, OVERHEAD, groups, captions, console)
-    if results.root == DEFAULT_RESULTS and "cost" in groups:
+    if results.is_default and "cost" in groups:
         shown = [_first_line_up(groups["cost"]), *(groups[name] for name in ("terms",) if name in groups)]
         _fill_readme(OVERHEAD, _readme_block(shown))
 

@@ -4,16 +4,29 @@ import json
 import mmap
 import os
 import shutil
+import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
+from zipfile import BadZipFile
 
 import numpy as np
 from filelock import FileLock, Timeout
 
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
+
+# What numpy, zipfile and json raise for a file that is damaged, or that is something else.
+UNREADABLE = (
+    OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, MemoryError, OverflowError,
+    RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error, struct.error,
+)  # fmt: skip
+SEAL = "checksums.json"
+PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
+BLOCK_BYTES = 2**20
 
 
 @contextmanager
@@ -34,12 +47,13 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     The caller holds a lock, so what a killed process left behind can be swept away here.
     """
-    partial, old = path.with_name(f".partial-{path.name}"), path.with_name(f".old-{path.name}")
+    partial, old = path.with_name(f"{PARTIAL}{path.name}"), path.with_name(f"{OLD}{path.name}")
     for leftover in (partial, old):
         shutil.rmtree(leftover, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         yield partial
+        seal(partial)
         for file in partial.iterdir():
             _flush(file)
         _flush(partial)
@@ -51,6 +65,40 @@ def whole_folder(path: Path) -> Iterator[Path]:
     partial.rename(path)
     _flush(path.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def seal(folder: Path) -> None:
+    """Notes the size and checksum of every file, so that damage is seen however small it is."""
+    found = {file.name: _sum(file) for file in sorted(folder.iterdir()) if file.name != SEAL}
+    write_json(folder / SEAL, found)
+
+
+def is_sealed(folder: Path) -> bool:
+    """Folders from before there were seals have none."""
+    return (folder / SEAL).exists()
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with a sealed folder, in words; every byte is read."""
+    if not is_sealed(folder):
+        return None
+    try:
+        expected = json.loads((folder / SEAL).read_text())
+        wrong = [
+            name for name, known in expected.items() if not isinstance(known, dict) or _sum(folder / name) != known
+        ]
+    except UNREADABLE as error:
+        return f"{type(error).__name__}: {error}"
+    return f"{', '.join(wrong)} changed since it was written" if wrong else None
+
+
+def _sum(file: Path) -> dict[str, Json]:
+    """A cyclic redundancy check: against accidents, not against people, and faster than a disk."""
+    found = 0
+    with file.open("rb") as opened:
+        while block := opened.read(BLOCK_BYTES):
+            found = zlib.crc32(block, found)
+    return {"bytes": file.stat().st_size, "crc32": f"{found:08x}"}
 
 
 def write_text(path: Path, text: str) -> None:

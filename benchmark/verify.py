@@ -109,7 +109,7 @@ def _choices(table: str, row: pd.Series, plan: Plan, unit: Unit) -> list[Choice]
     choices = []
     for detector in (detector for detector in unit.detectors if detector.label == row["detector"]):
         readers = [one for one in plan.units if detector in one.detectors]
-        runs = [one for one in readers if one.run.differs_in_training_seed_only(unit.run)]
+        runs = [one for one in readers if one.run.all_but_training_seed == unit.run.all_but_training_seed]
         needed = runs if row["runs_averaged"] > 1 else [unit]
         choices.append(Choice(table, row, plan, tuple(_reduced(one, (detector,)) for one in needed)))
     return choices
@@ -129,7 +129,7 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
             other = units.get(unit.run)
             units[unit.run] = unit if other is None else other.joined_with(unit)
         everything = tuple(units.values())
-        plan = Plan(choices[0].plan.study, everything, everything, sources)
+        plan = Plan(choices[0].plan.study, everything, dict.fromkeys(everything, "from nothing"), sources)
         outcomes = carry_out(plan, executor, progress)
         for outcome in (outcome for outcome in outcomes if outcome.error or outcome.failures):
             progress.say(f"failed: {outcome.run_id}: {outcome.error or outcome.failures}")

@@ -37,7 +37,8 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     for wrapper in ("state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(wrapper), dict):
             state = state[wrapper]
-    if not isinstance(state, dict) or not state or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+    named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
+    if not named or not state or not all(isinstance(tensor, Tensor) for tensor in state.values()):
         raise LincBenchError(f"{path} holds no state dict: expected names with tensors.")
     return state
 

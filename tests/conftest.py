@@ -97,3 +97,16 @@ def score_bytes(results: Path) -> dict[str, bytes]:
     files = sorted((results / "scores").rglob("*.npy"))
     assert files
     return {str(file.relative_to(results)): file.read_bytes() for file in files}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--faults", type=int, default=9, help="how many faults to inject; default: one of each kind")
+    parser.addoption("--faults-seed", type=int, default=0, help="at which moments they come")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a test found worth telling, from all processes that run tests."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "told":
+                terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {value}")

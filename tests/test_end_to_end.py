@@ -255,25 +255,52 @@ def test_a_device_that_is_not_there(device: str, fails: Callable[..., str], tmp_
     assert f"has no {device} device" in fails("run", "--device", device, "--results", tmp_path / "results")
 
 
-def test_a_damaged_record_is_reported_and_redone_only_with_force(
-    quick: tuple[str, ...], copied: Path, fails: Callable[..., str]
+def cut(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "file"),
+    [
+        (cut, "train_logits.npy"),
+        (cut, "history.json"),
+        (flip_a_byte, "train_logits.npy"),
+        (flip_a_byte, "test_predictions.npy"),
+        (Path.unlink, "given_labels.npy"),
+    ],
+)
+def test_a_damaged_record_is_trained_again_to_the_same_bytes(
+    quick: tuple[str, ...], copied: Path, spoil: Callable[[Path], None], file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scores = score_bytes(copied)
-    logits = next((copied / "runs").glob("*-standard-*")) / "train_logits.npy"
-    logits.write_bytes(logits.read_bytes()[:5000])
-    damaged = logits.read_bytes()
-    assert "is damaged" in fails(*quick, "--results", copied)
-    assert logits.read_bytes() == damaged
-    assert main([*quick, "--workers", "1", "--force", "--results", str(copied)]) == 0
+    standard = next((copied / "runs").glob("*-standard-*"))
+    whole = (standard / file).read_bytes()
+    spoil(standard / file)
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert f"{standard.name} is trained again: " in " ".join(capsys.readouterr().out.split())
+    assert (standard / file).read_bytes() == whole
     assert score_bytes(copied) == scores
 
 
-@pytest.mark.parametrize("lost", ["history.json", "validation_predictions.npy", "record.json", "given_labels.npy"])
-def test_a_record_that_lost_a_file_is_damaged(
-    quick: tuple[str, ...], copied: Path, lost: str, fails: Callable[..., str]
+def test_damaged_features_are_computed_again_before_anything_is_trained_on_them(
+    quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (next((copied / "runs").glob("*-linc-*")) / lost).unlink()
-    assert "is damaged" in fails(*quick, "--results", copied)
+    (store,) = (copied / "features").iterdir()
+    whole, scores = (store / "features.npy").read_bytes(), score_bytes(copied)
+    flip_a_byte(store / "features.npy")
+    assert main([*quick, "--workers", "1", "--force", "--results", str(copied)]) == 0
+    assert "features.npy changed since it was written) and are computed again" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert (store / "features.npy").read_bytes() == whole
+    assert score_bytes(copied) == scores
 
 
 def test_what_can_be_made_again_from_whole_records_is_made_again(quick: tuple[str, ...], copied: Path) -> None:

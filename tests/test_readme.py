@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from dask_jobqueue import SLURMCluster
 
 from benchmark.cli import command_line, main
 from benchmark.own_detectors import load_file
 from detectors.testing import check_detector
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
-OWN_LOGITS, OWN_DETECTOR = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
 def test_scoring_logits_of_ones_own() -> None:
@@ -73,6 +74,22 @@ def test_worker_processes_know_a_detector_from_its_own_file(
     rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("line_up == 'original'")
     assert sorted(rows["detector"]) == ["LiNC", "worst margin"]
     assert (rows["status"] == "ok").all()
+
+
+def test_the_readmes_slurm_cluster_asks_for_encrypted_workers_of_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no SLURM here, so no job is submitted; everything else is real."""
+    assert len(SLURM.split("__main__")[1].splitlines()) < 10
+    scripts, commands = [], []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SLURMCluster, "scale", lambda cluster, jobs: scripts.append(cluster.job_script()))
+    monkeypatch.setattr("benchmark.cli.main", commands.append)
+    exec(SLURM, {"__name__": "__main__"})
+    assert "#SBATCH -t 04:00:00" in scripts[0]
+    assert "--nthreads 1" in scripts[0]
+    assert "tls://" in scripts[0]
+    assert command_line().parse_args(commands[0]).dask == "current"
 
 
 def test_commands_in_the_readme_are_understood() -> None:

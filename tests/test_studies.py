@@ -32,7 +32,7 @@ def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_study_can_be_planned_without_data(study: Study, tmp_path: Path) -> None:
     plan = plan_study(study, Sources(ResultsFolder(tmp_path)))
-    assert plan.units == plan.to_train
+    assert plan.units == tuple(plan.to_train)
 
 
 def test_the_accuracy_study_reads_the_records_of_the_detection_study(tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""Faults of many kinds, each at a moment drawn at random, and what must hold after every one of them."""
+
+import errno
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmark import storage
+from benchmark.cli import main
+from tests.conftest import score_bytes
+from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for
+
+EPOCHS = 12
+
+
+class PowerCut(BaseException):
+    """Nothing that we wrote can catch it."""
+
+
+@dataclass
+class Campaign:
+    """A results folder that faults happen to; `whole` is the same study without any."""
+
+    quick: Quick
+    whole: Path
+    results: Path
+    chance: random.Random
+    injected: dict[str, int] = field(default_factory=dict)
+
+    def inject(self, kind: str) -> None:
+        """One fault, then the same command until it succeeds, then everything is compared."""
+        shutil.rmtree(self.results, ignore_errors=True)
+        KINDS[kind](self)
+        self.injected[kind] = self.injected.get(kind, 0) + 1
+        finished = self.finished_runs()
+        assert self.command() == 0, f"after {kind}"
+        self.compare(kind)
+        assert finished.items() <= self.finished_runs().items(), f"after {kind} a whole record was trained again"
+
+    def command(self) -> int:
+        return main([*self.quick, "--workers", "1", "--results", str(self.results)])
+
+    def compare(self, kind: str) -> None:
+        """Zero lost, zero wrong: scores, records and tables have the bytes that they have without faults."""
+        assert score_bytes(self.results) == score_bytes(self.whole), f"scores after {kind}"
+        assert record_bytes(self.results) == record_bytes(self.whole), f"records after {kind}"
+        for table in ("metrics", "accuracy", "runs", "corrections"):
+            assert table_text(self.results, table) == table_text(self.whole, table), f"{table}.csv after {kind}"
+        leftovers = [path for path in self.results.rglob(".*") if path.name != ".lock"]
+        assert not leftovers, f"left behind after {kind}: {leftovers}"
+
+    def finished_runs(self) -> dict[str, bytes]:
+        """Runs whose record is whole; training one again would change the seconds in it."""
+        folders = [path for path in (self.results / "runs").glob("*-t0-*") if not path.name.startswith(".")]
+        whole = [path for path in folders if (path / storage.SEAL).exists() and storage.damage(path) is None]
+        return {path.name: (path / "record.json").read_bytes() for path in whole}
+
+    def copy_of_whole(self) -> None:
+        shutil.copytree(self.whole, self.results)
+
+    def any_file(self) -> Path:
+        """Of all that is read again: records, features, scores, labels and answers."""
+        parts = ("runs", "features", "scores", "labels", "answers")
+        files = [path for part in parts for path in sorted((self.results / part).rglob("*.*")) if path.is_file()]
+        return self.chance.choice(files)
+
+
+def record_bytes(results: Path) -> dict[str, bytes]:
+    """Of everything in records but what the clock says."""
+    files = [file for file in sorted((results / "runs").glob("*/*")) if file.name not in ("record.json", storage.SEAL)]
+    return {str(file.relative_to(results)): file.read_bytes() for file in files}
+
+
+def table_text(results: Path, name: str) -> str:
+    return pd.read_csv(results / f"{name}.csv").drop(columns="seconds", errors="ignore").to_csv()
+
+
+def kill_worker(campaign: Campaign) -> None:
+    process = start(campaign.quick, campaign.results, "--workers", "2")
+    epoch = campaign.chance.randint(0, EPOCHS - 1)
+    running = campaign.results / "running"
+    wait_for(lambda: running.exists() and list(running.glob("*.json")), "a run")
+    wait_for(lambda: epoch_of_any_run(campaign.results) >= epoch or process.poll() is not None, "an epoch")
+    for path in running.glob("*.json"):
+        with suppress(OSError, ValueError, KeyError):
+            os.kill(pd.read_json(path, typ="series")["process"], signal.SIGKILL)
+            break
+    said = process.communicate()[0]
+    assert process.returncode == 0, f"it should have gone on by itself: {said}"
+
+
+def end_main(number: int) -> Callable[[Campaign], None]:
+    def fault(campaign: Campaign) -> None:
+        process = start(campaign.quick, campaign.results, "--workers", campaign.chance.choice("12"))
+        wait_for(lambda: campaign.results.exists(), "a results folder")
+        epoch = campaign.chance.randint(0, EPOCHS)
+        wait_for(lambda: epoch_of_any_run(campaign.results) >= epoch or process.poll() is not None, "an epoch")
+        time.sleep(campaign.chance.uniform(0, 0.2))
+        process.send_signal(number)
+        process.communicate()
+
+    return fault
+
+
+def two_writers(campaign: Campaign) -> None:
+    first = start(campaign.quick, campaign.results, "--workers", "1")
+    time.sleep(campaign.chance.uniform(0, 3))
+    second = start(campaign.quick, campaign.results, "--workers", "1")
+    for process in (first, second):
+        said = process.communicate()[0]
+        assert process.returncode == 0, said
+
+
+@contextmanager
+def failing(names: list[tuple[Any, str]], call: int, error: Callable[[], BaseException]) -> Iterator[None]:
+    """From the given call on, each of the named functions fails."""
+    calls = 0
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in names:
+            real = getattr(owner, name)
+
+            def fail(*arguments: Any, real: Callable[..., Any] = real, **named: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls >= call:
+                    raise error()
+                return real(*arguments, **named)
+
+            patch.setattr(owner, name, fail)
+        yield
+
+
+def full_disk(campaign: Campaign) -> None:
+    """From some moment on every file that is made finds no room."""
+    places = [(os, "posix_fallocate"), (os, "fsync")]
+    with failing(places, campaign.chance.randint(1, 40), lambda: OSError(errno.ENOSPC, "No space left on device")):
+        campaign.command()
+
+
+def power_cut(campaign: Campaign) -> None:
+    """Between writing something and giving it its name; nothing after that is carried out, clean-up included."""
+    places = [(Path, "rename"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree")]
+    with (
+        failing(places, campaign.chance.randint(1, 60), PowerCut),
+        suppress(PowerCut),
+    ):
+        campaign.command()
+
+
+def truncated(campaign: Campaign) -> None:
+    campaign.copy_of_whole()
+    file = campaign.any_file()
+    content = file.read_bytes()
+    file.write_bytes(content[: campaign.chance.randrange(max(1, len(content)))])
+
+
+def flipped(campaign: Campaign) -> None:
+    campaign.copy_of_whole()
+    file = campaign.any_file()
+    content = bytearray(file.read_bytes())
+    content[campaign.chance.randrange(len(content))] ^= 1 << campaign.chance.randrange(8)
+    file.write_bytes(content)
+
+
+def deleted(campaign: Campaign) -> None:
+    campaign.copy_of_whole()
+    campaign.any_file().unlink()
+
+
+KINDS: dict[str, Callable[[Campaign], None]] = {
+    "truncated file": truncated,
+    "flipped bit": flipped,
+    "full disk": full_disk,
+    "power cut between write and rename": power_cut,
+    "killed worker": kill_worker,
+    "killed main process": end_main(signal.SIGKILL),
+    "SIGTERM": end_main(signal.SIGTERM),
+    "two writers": two_writers,
+    "deleted file": deleted,
+}

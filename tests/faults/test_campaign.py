@@ -1,0 +1,22 @@
+"""Faults, by the dozen here and by the hundred with `--faults 100`: nothing lost, nothing wrong."""
+
+import random
+from itertools import cycle, islice
+from pathlib import Path
+
+import pytest
+
+from tests.faults.campaign import KINDS, Campaign
+from tests.test_interruptions import Quick
+
+
+def test_after_every_fault_the_results_are_those_without(
+    quick: Quick, quick_run: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property
+) -> None:
+    count, seed = pytestconfig.getoption("--faults"), pytestconfig.getoption("--faults-seed")
+    campaign = Campaign(quick, quick_run, tmp_path / "results", random.Random(seed))
+    for kind in islice(cycle(KINDS), count):
+        campaign.inject(kind)
+    assert sum(campaign.injected.values()) == count
+    kinds = ", ".join(f"{number} × {kind}" for kind, number in campaign.injected.items())
+    record_property("told", f"{count} faults injected ({kinds}): nothing lost, nothing wrong")

@@ -1,0 +1,134 @@
+"""Thousands of runs: what an executor takes for itself, and planning, `status` and `report` on 5,000 records."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from benchmark.cli import main
+from benchmark.evaluation import TABLES
+from benchmark.executors import make_executor
+from benchmark.layout import ResultsFolder
+from benchmark.pipeline import Outcome
+from benchmark.plan import Plan, Sources, Unit, plan_study
+from benchmark.report import make_report
+from benchmark.status import read_status
+from benchmark.storage import seal
+from benchmark.studies import Study, study_named
+from tests.speed.conftest import Note
+
+SEEDS, UNITS = 2500, 500
+EXECUTORS = {"in this process": (1, None), "two processes": (2, None), "Dask, two processes": (2, "local")}
+
+
+def study_of(dataset: str, seeds: range) -> Study:
+    """The quick demo with as many seeds."""
+    demo = study_named("demo")
+    (grid,) = demo.grids
+    two = [
+        replace(line_up, detectors=tuple(one for one in line_up.detectors if one.name in ("LiNC", "AUM")))
+        for line_up in grid.line_ups
+    ]
+    grid = replace(
+        grid,
+        datasets=(dataset,),
+        training_seeds=tuple(seeds),
+        backbone=replace(grid.backbone, image_size=32),
+        training=replace(grid.training, epochs=12, batch_size=32),
+        line_ups=tuple(two),
+    )
+    return replace(demo, name="many", grids=(grid,))
+
+
+@pytest.fixture(scope="module")
+def many(quick: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Sources]:
+    """A results folder with 5,000 records, of which two were trained and the others say that they were."""
+    dataset = quick[quick.index("--dataset") + 1]
+    root = tmp_path_factory.mktemp("many")
+    assert main([*quick, "--detector", "LiNC", "--detector", "AUM", "--workers", "1", "--results", str(root)]) == 0
+    sources = Sources(ResultsFolder(root))
+    trained = {unit.run.recipe.name: unit for unit in plan_study(study_of(dataset, range(1)), sources).units}
+    study = study_of(dataset, range(SEEDS))
+    for unit in plan_study(study, sources).to_train:
+        _pretend(unit, trained[unit.run.recipe.name])
+    for table in TABLES:
+        _repeat_rows(sources.results.table_data(table), SEEDS)
+    return study, sources
+
+
+def _pretend(unit: Unit, trained: Unit) -> None:
+    """The record of a trained run under another seed; signals are the same files."""
+    unit.folder.mkdir()
+    for file in trained.folder.iterdir():
+        if file.suffix == ".npy":
+            os.link(file, unit.folder / file.name)
+        else:
+            shutil.copy(file, unit.folder)
+    about = json.loads((unit.folder / "record.json").read_text())
+    about["settings"]["training"]["seed"] = unit.run.training.seed
+    (unit.folder / "record.json").write_text(json.dumps(about))
+    seal(unit.folder)
+    shutil.copytree(
+        trained.sources.results.all_scores(trained.run.run_id), unit.sources.results.all_scores(unit.run.run_id)
+    )
+
+
+def _repeat_rows(path: Path, seeds: int) -> None:
+    """As if the same had come out for every seed."""
+    rows = pd.read_csv(path)
+    copies = []
+    for seed in range(seeds):
+        copy = rows.assign(run=rows["run"].str.replace("-t0-", f"-t{seed}-"), study="many")
+        copies.append(copy.assign(training_seed=seed) if "training_seed" in rows else copy)
+    pd.concat(copies).to_csv(path, index=False)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def test_planning(many: tuple[Study, Sources], compare: Note) -> None:
+    plans: list[Plan] = []
+    taken = seconds(lambda: plans.append(plan_study(*many)))
+    assert len(plans[0].units) == 2 * SEEDS
+    assert not plans[0].to_train
+    compare("planning a study whose runs are all there", "5,000 records", taken)
+
+
+def test_status(many: tuple[Study, Sources], compare: Note) -> None:
+    results = many[1].results
+    taken = seconds(lambda: read_status(results))
+    assert len(read_status(results).done) == 2 * SEEDS
+    compare("status", "5,000 records", taken)
+
+
+def test_report(many: tuple[Study, Sources], compare: Note) -> None:
+    taken = seconds(lambda: make_report(many[1].results, "many", Console(quiet=True)))
+    compare("report", "5,000 records", taken)
+
+
+def nothing(unit: Unit) -> Outcome:
+    return Outcome(unit.run.run_id)
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_what_an_executor_takes_per_unit(name: str, many: tuple[Study, Sources], compare: Note) -> None:
+    """Of units that have nothing to do: sending them there and their outcome back."""
+    workers, dask = EXECUTORS[name]
+    units = plan_study(
+        replace(many[0], grids=(replace(many[0].grids[0], training_seeds=tuple(range(UNITS // 2))),)), many[1]
+    ).units
+    assert len(units) == UNITS
+    with make_executor(workers, dask=dask) as executor:
+        executor.submit(nothing, units[0]).result()  # workers begin with their first unit
+        taken = seconds(lambda: [future.result() for future in [executor.submit(nothing, unit) for unit in units]])
+    compare("an executor's own cost per unit", name, taken / UNITS)

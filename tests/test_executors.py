@@ -1,0 +1,207 @@
+"""Every executor runs the same units to the same bytes, and loses no more than what was on the worker that it lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from benchmark.cli import main
+from benchmark.dask_cluster import dask_executor
+from benchmark.errors import LincBenchError
+from benchmark.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
+from tests.conftest import score_bytes
+from tests.test_interruptions import Quick, start, wait_for, without_seconds
+from tests.test_readme import OWN_DETECTOR
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def fail(number: int) -> int:
+    raise ValueError(f"no {number}")
+
+
+def process_of(_: int = 0) -> int:
+    return os.getpid()
+
+
+def end_process(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.fixture(scope="module")
+def on_dask() -> Iterator[Executor]:
+    with make_executor(2, dask="local") as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def on_processes() -> Iterator[Executor]:
+    with make_executor(2) as executor:
+        yield executor
+
+
+@pytest.fixture(params=["in process", "processes", "dask"])
+def executor(request: pytest.FixtureRequest) -> Executor:
+    if request.param == "in process":
+        return InProcessExecutor()
+    found: Executor = request.getfixturevalue({"processes": "on_processes", "dask": "on_dask"}[request.param])
+    return found
+
+
+def test_results_and_errors_come_back_to_who_asked(executor: Executor) -> None:
+    good = [executor.submit(double, number) for number in range(20)]
+    bad = executor.submit(fail, 7)
+    assert [future.result() for future in good] == list(range(0, 40, 2))
+    with pytest.raises(ValueError, match="no 7"):
+        bad.result()
+    assert executor.submit(double, 4).result() == 8, "an error ends nobody"
+
+
+def test_two_processes_work(on_processes: Executor, on_dask: Executor) -> None:
+    for executor in (on_processes, on_dask):
+        seen = {executor.submit(process_of, number).result() for number in range(20)}
+        seen |= {future.result() for future in [executor.submit(process_of, number) for number in range(50)]}
+        assert len(seen) == 2
+        assert os.getpid() not in seen
+
+
+def test_a_killed_worker_takes_only_its_own_call_with_it() -> None:
+    with WorkerProcesses(2) as executor:
+        before = [executor.submit(double, number) for number in range(10)]
+        killed = executor.submit(end_process, 1)
+        after = [executor.submit(double, number) for number in range(10)]
+        assert [future.result() for future in (*before, *after)] == 2 * list(range(0, 20, 2))
+        with pytest.raises(WorkerDied, match="by signal 9"):
+            killed.result()
+
+
+def test_giving_up_does_not_wait_for_what_has_begun() -> None:
+    executor = WorkerProcesses(1)
+    sleeping, waiting = executor.submit(time.sleep, 1000), executor.submit(double, 1)
+    wait_for(sleeping.running, "the first call")
+    executor.shutdown(cancel_futures=True)
+    with pytest.raises(WorkerDied):
+        sleeping.result()
+    with pytest.raises(CancelledError):
+        waiting.result()
+
+
+def test_what_cannot_be_sent_is_an_error_and_the_worker_lives(on_processes: Executor) -> None:
+    with pytest.raises(Exception, match="pickle"):
+        on_processes.submit(lambda: 1).result()
+    assert on_processes.submit(double, 2).result() == 4
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--workers", "2", "--dask", "local")])
+def test_scores_are_the_same_bytes_as_in_this_process(
+    quick: Quick, quick_run: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    assert main([*quick, *options, "--results", str(tmp_path / "results")]) == 0
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+    assert without_seconds(tmp_path / "results") == without_seconds(quick_run)
+
+
+def test_detectors_of_ones_own_reach_dask_workers(quick: Quick, tmp_path: Path) -> None:
+    own = tmp_path / "low_margin.py"
+    own.write_text(OWN_DETECTOR)
+    options = ("--detector", f"{own}:WorstMargin", "--dask", "local", "--workers", "1", "--epochs", "2")
+    assert main([*quick, *options, "--results", str(tmp_path / "results")]) == 0
+    assert list((tmp_path / "results" / "scores").rglob("worst-margin-*.npy"))
+
+
+def test_the_client_of_a_program_is_used_and_left_open(on_dask: Executor) -> None:
+    with dask_executor("current", 1) as executor:
+        assert executor.submit(double, 3).result() == 6
+    assert on_dask.submit(double, 5).result() == 10
+
+
+def cluster_here(**options: object) -> LocalCluster:
+    """A scheduler and a worker in this very process."""
+    return LocalCluster(
+        1, **{"threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"} | options
+    )
+
+
+def test_no_scheduler_no_client_and_workers_of_many_threads_are_told(
+    quick: Quick, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark.dask_cluster.SECONDS_TO_CONNECT", 1)
+    assert "There is no Dask scheduler at tcp://127.0.0.1:9" in fails(
+        *quick, "--dask", "tcp://127.0.0.1:9", "--results", tmp_path
+    )
+    with (
+        cluster_here(threads_per_worker=2) as cluster,
+        pytest.raises(LincBenchError, match="has 2 threads; a run has its process for itself"),
+        dask_executor(cluster.scheduler_address, 1),
+    ):
+        pass
+
+
+def test_accelerators_are_taken_by_the_workers_resources() -> None:
+    with (
+        cluster_here(resources={"GPU": 1}) as cluster,
+        dask_executor(cluster.scheduler_address, 1, device="cuda") as executor,
+    ):
+        assert executor.submit(double, 3).result() == 6
+    with (
+        cluster_here() as cluster,
+        pytest.raises(LincBenchError, match="No Dask worker says that it has an accelerator"),
+        dask_executor(cluster.scheduler_address, 1, device="cuda"),
+    ):
+        pass
+
+
+def test_a_lost_scheduler_ends_the_command_and_the_next_one_goes_on(
+    quick: Quick, quick_run: Path, tmp_path: Path
+) -> None:
+    code = (
+        "from distributed import LocalCluster; import time\n"
+        "if __name__ == '__main__':\n"
+        "    cluster = LocalCluster(1, threads_per_worker=1, host='127.0.0.1', dashboard_address='127.0.0.1:0')\n"
+        "    print(cluster.scheduler_address, flush=True); time.sleep(1000)\n"
+    )
+    (tmp_path / "cluster.py").write_text(code)
+    cluster = subprocess.Popen(
+        [sys.executable, tmp_path / "cluster.py"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        process = start(quick, tmp_path / "results", "--dask", address)
+        wait_for(lambda: list((tmp_path / "results").glob("running/*.json")), "a unit that runs")
+        os.killpg(cluster.pid, signal.SIGKILL)
+        said = process.communicate(timeout=120)[0]
+    finally:
+        cluster.kill()
+        cluster.wait()
+    assert process.returncode == 1, said
+    assert "scheduler" in said
+    assert "Traceback" not in said
+    assert main([*quick, "--workers", "1", "--results", str(tmp_path / "results")]) == 0
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+
+
+def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
+    process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
+    wait_for(lambda: list((tmp_path / "results").glob("running/*.json")), "training")
+    process.terminate()
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 143, said
+    assert "the same command goes on from there" in said
+
+
+def test_the_client_closes_with_the_executor() -> None:
+    with cluster_here() as cluster:
+        with dask_executor(cluster.scheduler_address, 1) as executor:
+            client: Client = executor._client
+        assert client.status == "closed"

@@ -1,0 +1,277 @@
+"""Every loader on files that nobody meant to write: what cannot be read is a sentence, never a traceback."""
+
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from PIL import Image
+from safetensors.torch import save_file
+
+from benchmark.datasets import load_dataset
+from benchmark.errors import LincBenchError
+from benchmark.record import open_record
+from benchmark.scores import read_scores
+from benchmark.storage import UNREADABLE
+from benchmark.weights import read_state_dict
+from tests.conftest import medmnist_arrays
+
+CASES: Counter[str] = Counter()
+fuzz = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+
+
+def read(loader: str, call: Callable[[], Any]) -> None:
+    """It succeeds, or says in words what is wrong."""
+    CASES[loader] += 1
+    said = "nothing is wrong"
+    try:
+        call()
+    except LincBenchError as error:
+        said = str(error)
+    assert said.strip()
+
+
+def every_pixel(dataset: Any) -> None:
+    for split in dataset.splits:
+        for image in split.images[:]:
+            assert np.asarray(image).dtype == np.uint8
+
+
+def npz_bytes(content: dict[str, np.ndarray], compress: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    (np.savez_compressed if compress else np.savez)(buffer, **content)
+    return buffer.getvalue()
+
+
+def whole_npz(compress: bool) -> bytes:
+    generator = np.random.default_rng(0)
+    images = generator.integers(0, 256, (12, 5, 5), dtype=np.uint8)
+    return npz_bytes(medmnist_arrays(np.arange(12) % 2, images, 6, 3), compress)
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, content: bytes) -> bytes:
+    """Cut, with bytes changed, put in, or taken out."""
+    spoilt = bytearray(content)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(spoilt) - 1)))
+        what = draw(st.sampled_from(["flip", "cut", "insert", "remove", "zero"]))
+        if what == "cut":
+            del spoilt[at:]
+        elif what == "insert":
+            spoilt[at:at] = draw(st.binary(min_size=1, max_size=20))
+        elif what == "remove":
+            del spoilt[at : at + draw(st.integers(1, 50))]
+        elif what == "zero":
+            spoilt[at : at + 8] = bytes(len(spoilt[at : at + 8]))
+        elif spoilt:
+            spoilt[at] ^= draw(st.integers(1, 255))
+    return bytes(spoilt)
+
+
+@fuzz
+@given(st.one_of(spoiled(whole_npz(False)), spoiled(whole_npz(True)), st.binary(max_size=300)))
+def test_damaged_npz(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder, "data.npz")).write_bytes(content)
+        read("npz", lambda: every_pixel(load_dataset(str(path))))
+
+
+any_array = arrays.arrays(
+    st.one_of(arrays.scalar_dtypes(), st.just(np.dtype(np.uint8))),
+    arrays.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4),
+)
+keys = [f"{split}_{part}" for split in ("train", "val", "test") for part in ("images", "labels")]
+
+
+@fuzz
+@given(st.dictionaries(st.sampled_from([*keys, "extra"]), any_array), st.booleans())
+def test_npz_of_other_arrays(content: dict[str, np.ndarray], fill: bool) -> None:
+    generator = np.random.default_rng(0)
+    usual = medmnist_arrays(np.arange(12) % 2, generator.integers(0, 256, (12, 5, 5), dtype=np.uint8), 6, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder, "data.npz")).write_bytes(npz_bytes((usual if fill else {}) | content))
+        read("npz", lambda: every_pixel(load_dataset(str(path))))
+
+
+cells = st.one_of(
+    st.sampled_from(["a.png", "b.png", "../a.png", "/etc/hostname", "sub/../a.png", "a.png\0", "x" * 5000, ""]),
+    st.text(max_size=20),
+)
+labels = st.one_of(st.sampled_from(["0", "1", "01", "9" * 5000, "٣", "cat", ""]), st.text(max_size=5))
+rows = st.lists(st.tuples(cells, labels, st.sampled_from(["train", "val", "test", "other", ""])), max_size=12)
+
+
+@fuzz
+@given(rows, st.sampled_from(["path,label,split", "path,label", "label,path", "path;label", "", "path,path,label"]))
+def test_csv_of_odd_rows(content: list[tuple[str, str, str]], header: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("a.png", "b.png"):
+            Image.fromarray(np.zeros((4, 4), np.uint8)).save(Path(folder, name))
+        text = "\n".join([header, *(",".join(row) for row in content)])
+        (path := Path(folder, "data.csv")).write_bytes(text.encode(errors="surrogatepass"))
+        read("CSV", lambda: every_pixel(load_dataset(str(path))))
+
+
+@fuzz
+@given(st.binary(max_size=300))
+def test_csv_of_any_bytes(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder, "data.csv")).write_bytes(content)
+        read("CSV", lambda: every_pixel(load_dataset(str(path))))
+
+
+def image_bytes(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(buffer, kind)
+    return buffer.getvalue()
+
+
+any_image = st.one_of(*(spoiled(image_bytes(kind)) for kind in ("png", "jpeg", "gif", "bmp", "tiff", "webp")))
+names = st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), min_size=1, max_size=12)
+
+
+@fuzz
+@given(st.lists(st.tuples(names, st.one_of(any_image, st.binary(max_size=100))), min_size=1, max_size=8), st.booleans())
+def test_folder_of_damaged_images_and_odd_names(content: list[tuple[str, bytes]], is_split: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, data) in enumerate(content):
+            place = Path(folder, *(["train", "val", "test"][number % 3],) if is_split else (), f"{name}_{number % 2}")
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                (place / f"{number}.png").write_bytes(data)
+            except OSError:  # a name that this file system does not take
+                continue
+        read("image folder", lambda: every_pixel(load_dataset(folder)))
+
+
+def weight_bytes(suffix: str) -> bytes:
+    state = {"a.weight": torch.ones(3, 2), "a.bias": torch.zeros(3)}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"weights{suffix}")
+        save_file(state, path) if suffix == ".safetensors" else torch.save(state, path)
+        return path.read_bytes()
+
+
+@fuzz
+@given(st.data(), st.sampled_from([".safetensors", ".pth"]))
+def test_damaged_weights(data: st.DataObject, suffix: str) -> None:
+    content = data.draw(st.one_of(spoiled(weight_bytes(suffix)), st.binary(max_size=200)))
+    with tempfile.TemporaryDirectory() as folder:
+        (path := Path(folder, f"weights{suffix}")).write_bytes(content)
+        read("weights", lambda: read_state_dict(path))
+
+
+any_value = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@fuzz
+@given(state=any_value | st.dictionaries(st.integers(), st.just(torch.ones(2)), min_size=1))
+def test_weights_that_hold_something_else(state: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save(state, path := Path(folder, "weights.pth"))
+        read("weights", lambda: read_state_dict(path))
+
+
+def test_damaged_records_and_scores(quick_run: Path, tmp_path: Path) -> None:
+    run = next((quick_run / "runs").glob("*-linc-*"))
+    files = sorted(file.name for file in run.iterdir())
+    scores = next((quick_run / "scores").rglob("linc-*.npy"))
+
+    @fuzz
+    @given(st.data(), st.sampled_from(files))
+    def damaged_record(data: st.DataObject, name: str) -> None:
+        copy = Path(shutil.copytree(run, tmp_path / "copy", dirs_exist_ok=True))
+        (copy / name).write_bytes(data.draw(spoiled((run / name).read_bytes())))
+        read("record", lambda: open_record(copy))
+
+    @fuzz
+    @given(any_value, st.sampled_from(["record.json", "history.json"]))
+    def other_json(value: Any, name: str) -> None:
+        copy = Path(shutil.copytree(run, tmp_path / "copy", dirs_exist_ok=True))
+        (copy / name).write_text(json.dumps(value))
+        read("record", lambda: open_record(copy))
+
+    @fuzz
+    @given(spoiled(scores.read_bytes()))
+    def damaged_scores(content: bytes) -> None:
+        CASES["scores"] += 1
+        shutil.copy(scores.with_suffix(".json"), tmp_path / "scores.json")
+        (tmp_path / "scores.npy").write_bytes(content)
+        try:
+            found, _ = read_scores(tmp_path / "scores.npy")
+        except UNREADABLE:
+            return
+        assert (found == read_scores(scores)[0]).all(), "what is read is what was written"
+
+    damaged_record()
+    other_json()
+    damaged_scores()
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    """A file that would run code when it is unpickled does not run it."""
+
+    class Attack:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path.touch, (tmp_path / "ran",))
+
+    objects = np.array([Attack()], dtype=object)
+    np.savez(tmp_path / "data.npz", **dict.fromkeys(keys, objects))
+    np.save(tmp_path / "scores.npy", objects, allow_pickle=True)
+    torch.save({"a": Attack()}, tmp_path / "weights.pth")
+    with pytest.raises(LincBenchError):
+        load_dataset(str(tmp_path / "data.npz"))
+    with pytest.raises(LincBenchError):
+        read_state_dict(tmp_path / "weights.pth")
+    with pytest.raises(ValueError, match="allow_pickle"):
+        read_scores(tmp_path / "scores.npy")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file, file.open("train_images.npy", "w") as member:
+        for _ in range(1100):
+            member.write(bytes(10**6))
+    assert path.stat().st_size < 2 * 10**6
+    with pytest.raises(LincBenchError, match=r"unpack to 1,100,000,000; no file of images does that"):
+        load_dataset(str(path))
+
+
+@pytest.mark.parametrize("size", [(100_000, 100_000), (100_000, 1001)])
+def test_an_enormous_image_is_refused_with_a_sentence(size: tuple[int, int], tmp_path: Path) -> None:
+    """A file of a few bytes that says that it is so large."""
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        for number in range(10):
+            Image.new("L", (4, 4)).save(tmp_path / name / f"{number}.bmp")
+    for path in (tmp_path / "cat").iterdir():
+        content = bytearray(path.read_bytes())
+        content[18:26] = b"".join(side.to_bytes(4, "little") for side in size)
+        path.write_bytes(content)
+    with pytest.raises(LincBenchError, match=r"cannot be read as an image \(.*pixels"):
+        every_pixel(load_dataset(str(tmp_path)))
+
+
+def test_the_number_of_cases_is_told(record_property: Callable[[str, object], None]) -> None:
+    """The last of this file, which one process runs in order."""
+    assert len(CASES) == 6
+    cases = ", ".join(f"{count} {loader}" for loader, count in sorted(CASES.items()))
+    record_property("told", f"{sum(CASES.values())} damaged or odd files ({cases}): only sentences")

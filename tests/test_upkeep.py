@@ -1,0 +1,190 @@
+"""What failed, what is running, what is damaged: told by `status` and `doctor`, and never in the way of the rest."""
+
+import json
+import multiprocessing
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark import pipeline
+from benchmark.cli import main
+from benchmark.doctor import DAMAGED, OLDER, ORPHANED, examine
+from benchmark.identity import digest_of
+from benchmark.layout import ResultsFolder
+from benchmark.pipeline import ATTEMPTS
+from benchmark.plan import Unit
+from benchmark.status import read_status
+from benchmark.storage import SEAL, locked, seal
+from tests.conftest import score_bytes
+from tests.test_interruptions import Quick
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+def failing(errors: list[Exception]) -> Callable[[Unit], object]:
+    """LiNC's run fails of each of these, one after the other."""
+    real = pipeline.run_unit
+
+    def run(unit: Unit) -> object:
+        if unit.run.recipe.name == "linc" and errors:
+            raise errors.pop(0)
+        return real(unit)
+
+    return run
+
+
+def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_rest(
+    quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors: list[Exception] = [OSError("the disk was away") for _ in range(ATTEMPTS)]
+    monkeypatch.setattr(pipeline, "run_unit", failing(errors))
+    command = [*quick, "--workers", "1", "--results", str(tmp_path / "results")]
+    assert main(command) == 1
+    assert not errors, "it was tried three times"
+    told = said(capsys)
+    (linc,) = (path.name for path in (quick_run / "runs").glob("*-linc-*"))
+    assert f"failed: {linc}: OSError: the disk was away" in told
+    assert "details: " in told
+    rows = pd.read_csv(tmp_path / "results" / "metrics.csv")
+    assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}
+    assert set(rows[rows["status"] == "ok"]["detector"]) >= {"AUM", "mean loss"}
+    assert main(["status", "--results", str(tmp_path / "results")]) == 0
+    told = said(capsys)
+    assert "1 done, 0 running, 1 failed, 0 stale" in told
+    assert "the disk was away (tried 3 times" in told
+    log = ResultsFolder(tmp_path / "results").log(linc).read_text()
+    assert "Traceback" in log
+    assert "the disk was away" in log
+    assert main(command) == 0, "the next call does it"
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+    assert main(["status", "--results", str(tmp_path / "results")]) == 0
+    assert "2 done, 0 running, 0 failed, 0 stale" in said(capsys)
+
+
+def test_what_fails_once_is_tried_again_by_itself(
+    quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "run_unit", failing([MemoryError()]))
+    assert main([*quick, "--workers", "1", "--results", str(tmp_path / "results")]) == 0
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+
+
+def _hold(folder: Path, name: str) -> None:
+    with locked(folder, name):
+        (folder / "held").touch()
+        time.sleep(1000)
+
+
+def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = ResultsFolder(copied)
+    for name in ("at-work", "gone"):
+        results.running(name).parent.mkdir(exist_ok=True)
+        about = {"epoch": 3, "epochs": 70, "process": 123, "machine": "here"}
+        results.running(name).write_text(json.dumps(about))
+    (copied / "runs" / ".partial-left").mkdir()
+    holder = multiprocessing.get_context("spawn").Process(target=_hold, args=(results.locks, "at-work"))
+    holder.start()
+    try:
+        while not (results.locks / "held").exists():
+            time.sleep(0.01)
+        found = read_status(results)
+        assert main(["status", "--results", str(copied)]) == 0
+    finally:
+        holder.kill()
+        holder.join()
+    assert len(found.done) == 2
+    assert list(found.running) == ["at-work"]
+    assert found.stale == ("gone", "left")
+    told = said(capsys)
+    assert "epoch 3 of 70" in told
+    assert "process 123 on here" in told
+    assert "2 done, 1 running, 0 failed, 2 stale" in told
+    assert read_status(results).stale == ("at-work", "gone", "left"), "whoever held it is gone"
+
+
+def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--results", str(tmp_path / "nowhere")]) == 0
+    assert "0 done, 0 running, 0 failed, 0 stale" in said(capsys)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_doctor_finds_nothing_where_nothing_is_wrong(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    assert main(["doctor", "--results", str(copied)]) == 0
+    assert "everything is whole" in said(capsys)
+    assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()} == before, "it only looks"
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 4
+    path.write_bytes(content)
+
+
+def one(results: Path, pattern: str) -> Path:
+    return sorted(results.glob(pattern))[0]
+
+
+def change_settings(results: Path, change: Callable[[dict], None], rename: bool) -> None:
+    """Of a record, as another version would have written it."""
+    folder = one(results, "runs/*-linc-*")
+    about = json.loads((folder / "record.json").read_text())
+    change(about["settings"])
+    (folder / "record.json").write_text(json.dumps(about))
+    seal(folder)
+    if rename:
+        name = f"{folder.name.rpartition('-')[0]}-{digest_of(about['settings'])}"
+        for part in ("runs", "scores"):
+            (results / part / folder.name).rename(results / part / name)
+
+
+SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a flipped byte of a record": (DAMAGED, lambda results: flip(one(results, "runs/*-standard-*/train_logits.npy"))),
+    "a lost file of a record": (DAMAGED, lambda results: one(results, "runs/*-linc-*/trust.npy").unlink()),
+    "a flipped byte of features": (DAMAGED, lambda results: flip(one(results, "features/*/features.npy"))),
+    "flipped scores": (DAMAGED, lambda results: flip(one(results, "scores/*/aum-*.npy"))),
+    "cut labels": (DAMAGED, lambda results: one(results, "labels/*").write_bytes(b"PK")),
+    "a flipped answer": (DAMAGED, lambda results: flip(one(results, "answers/*"))),
+    "a cut table": (DAMAGED, lambda results: (results / "metrics.csv").write_text('study,run\n"demo')),
+    "an older table": (OLDER, lambda results: (results / "metrics.csv").write_text("a,b\n1,2\n")),
+    "a record without checksums": (OLDER, lambda results: one(results, f"runs/*-linc-*/{SEAL}").unlink()),
+    "a record of another version": (
+        OLDER,
+        lambda results: change_settings(results, lambda settings: settings["training"].pop("threads"), rename=True),
+    ),
+    "a record under another name": (
+        ORPHANED,
+        lambda results: change_settings(results, lambda settings: settings["training"].update(epochs=3), rename=False),
+    ),
+    "scores without their run": (ORPHANED, lambda results: shutil.rmtree(one(results, "runs/*-linc-*"))),
+    "what a killed run left": (ORPHANED, lambda results: (results / "runs" / ".partial-x").mkdir()),
+    "what a killed feature computation left": (ORPHANED, lambda results: (results / "features" / ".partial-x").mkdir()),
+    "what a killed writer left": (ORPHANED, lambda results: (results / "labels" / ".x.npz.123").touch()),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_doctor_names_what_is_wrong_and_what_to_do(what: str, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state, spoil = SPOILED[what]
+    spoil(copied)
+    findings = list(examine(ResultsFolder(copied)))
+    assert {finding.state for finding in findings} == {state}
+    assert all(finding.why and finding.what_to_do for finding in findings)
+    assert main(["doctor", "--results", str(copied)]) == (state == DAMAGED)
+    assert f" {state}" in said(capsys)
+
+
+def test_what_doctor_advises_mends_it(quick: Quick, copied: Path) -> None:
+    """Whatever is damaged is made again by running the study."""
+    scores = score_bytes(copied)
+    for what in ("a flipped byte of a record", "flipped scores", "a flipped answer", "a flipped byte of features"):
+        SPOILED[what][1](copied)
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert not list(examine(ResultsFolder(copied)))
+    assert score_bytes(copied) == scores
