@@ -203,7 +203,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     sources = Sources(results, options.data_root, options.weights)
     if options.dask is not None:  # workers may be elsewhere on the file system
         study, sources = with_whole_paths(study), sources.with_whole_paths()
-    plan = plan_study(study, sources, options.force, every_byte=not options.dry_run)
+    plan = plan_study(study, sources, options.force)
     training = study.grids[0].training
     workers = within("--workers", options.workers, 1, 4096) or default_workers(training.threads, training.device)
     if not plan.stores_to_compute() and options.dask is None:
@@ -214,8 +214,9 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     results.prepare()
     for note in plan.notes():
         console.print(f"note: {note}", highlight=False, soft_wrap=True)
-    with make_executor(workers, loaded_files(), options.dask, training.device) as executor:
-        outcomes = carry_out(plan, executor, Progress(console_for(stderr=True)))
+    progress = Progress(console_for(stderr=True))
+    with make_executor(workers, loaded_files(), options.dask, training.device, progress.say) as executor:
+        outcomes = carry_out(plan, executor, progress)
     evaluate(plan, outcomes)
     trained, failed = (sum(map(bool, counts)) for counts in zip(*((o.trained, o.error) for o in outcomes), strict=True))
     console.print(

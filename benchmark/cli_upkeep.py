@@ -83,7 +83,8 @@ def status(options: argparse.Namespace, console: Console) -> int:
 
 def doctor(options: argparse.Namespace, console: Console) -> int:
     results = ResultsFolder(options.results)
-    results.check()
+    if not results.root.is_dir():
+        raise LincBenchError(f"There is no results folder {results.root}. Name another with --results DIR.")
     with Progress(console_for(stderr=True)).counting("reading every byte, things") as report:
         findings = list(examine(results, report))
     if not findings:

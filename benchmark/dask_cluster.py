@@ -4,15 +4,18 @@ Workers see the results folder, the data and the weights under the same paths: a
 """
 
 import logging
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmark.errors import LincBenchError
 from benchmark.own_detectors import load_file
 
 try:
-    from distributed import Client, LocalCluster, WorkerPlugin, default_client
+    from distributed import Client, LocalCluster, default_client
     from distributed.cfexecutor import ClientExecutor
 except ImportError as error:
     raise LincBenchError("--dask needs Dask. Install it with: pip install 'linc-bench[dask]'") from error
@@ -22,68 +25,82 @@ GPU = "GPU"  # the resource that workers with an accelerator declare
 SECONDS_TO_CONNECT = 20
 
 
-class OnDask(ClientExecutor):  # type: ignore[misc]  # Dask has no types
-    """Dask's own executor, which can also be told to give up what has not begun."""
+class OnDask(ClientExecutor):  # type: ignore[misc]
+    """Dask's own executor, which can also be told to give up what has not begun.
+
+    Calls travel as bytes, since a scheduler unpacks what it is sent and does not know anybody's own detectors.
+    """
+
+    def __init__(self, client: Client, files: tuple[Path, ...], **options: Any) -> None:
+        super().__init__(client, pure=False, **options)
+        self.files = files
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return super().submit(_carry_out, self.files, pickle.dumps((function, arguments, named)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=wait and not cancel_futures)
 
 
-class KnowsDetectors(WorkerPlugin):  # type: ignore[misc]
-    """Detectors from files of their own, for workers that join later as well."""
-
-    idempotent = True
-
-    def __init__(self, files: tuple[Path, ...]) -> None:
-        self.name, self.files = f"detectors {' '.join(map(str, files))}", files
-
-    def setup(self, worker: object) -> None:
-        for path in self.files:
-            load_file(path)
+def _carry_out(files: tuple[Path, ...], call: bytes) -> Any:
+    for path in files:
+        load_file(path)
+    function, arguments, named = pickle.loads(call)
+    return function(*arguments, **named)
 
 
 @contextmanager
 def dask_executor(
-    address: str, workers: int, detector_files: tuple[Path, ...] = (), device: str = "cpu"
+    address: str,
+    workers: int,
+    detector_files: tuple[Path, ...] = (),
+    device: str = "cpu",
+    say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[OnDask]:
     """On `local` worker processes, on the cluster of the `current` client of this program, or on that of an address."""
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL)  # what goes wrong is told in a sentence, not by every part of Dask at length
-    with _client(address, workers) as client:
-        if detector_files:
-            client.register_plugin(KnowsDetectors(detector_files))
+    resources = {} if device == "cpu" else {GPU: 1}
+    with _client(address, workers, resources) as client:
+        say(f"Dask cluster {client.scheduler.address}; waiting for a worker")
         client.wait_for_workers(1)
         _check(client, device)
-        with OnDask(client, pure=False, **({"resources": {GPU: 1}} if device != "cpu" else {})) as executor:
+        with OnDask(client, detector_files, **({"resources": resources} if resources else {})) as executor:
             yield executor
 
 
 @contextmanager
-def _client(address: str, workers: int) -> Iterator[Client]:
+def _client(address: str, workers: int, resources: Mapping[str, int]) -> Iterator[Client]:
     if address == CURRENT:
-        try:
-            yield default_client()
-        except ValueError as error:
-            raise LincBenchError(
-                "--dask current is for Python programs that have opened a distributed.Client; there is none here."
-            ) from error
+        yield _current_client()
     elif address == LOCAL:
-        # One thread per process, since the threads of a run are its own setting; loopback, since Dask runs any code.
-        with (
-            LocalCluster(workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-            Client(cluster) as client,
-        ):
+        # One thread per process, since the threads of a run are its own setting; loopback, since Dask runs any code; no
+        # limit of memory, since Dask would count the pages of mapped features.
+        options = {"threads_per_worker": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(workers, **options, resources=dict(resources)) as cluster, Client(cluster) as client:
             yield client
     else:
-        try:
-            client = Client(address, timeout=SECONDS_TO_CONNECT)
-        except (OSError, ValueError) as error:
-            raise LincBenchError(
-                f"There is no Dask scheduler at {address} ({error}). Give the address that it shows, such as "
-                "tcp://127.0.0.1:8786, or use --dask local."
-            ) from error
-        with client:
+        with _client_at(address) as client:
             yield client
+
+
+def _current_client() -> Client:
+    try:
+        return default_client()
+    except ValueError as error:
+        raise LincBenchError(
+            "--dask current is for Python programs that have opened a distributed.Client; there is none here."
+        ) from error
+
+
+def _client_at(address: str) -> Client:
+    try:
+        return Client(address, timeout=SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise LincBenchError(
+            f"There is no Dask scheduler at {address} ({error}). Give the address that it shows, such as "
+            "tcp://127.0.0.1:8786, or use --dask local."
+        ) from error
 
 
 def _check(client: Client, device: str) -> None:

@@ -1,5 +1,6 @@
 """What is damaged, orphaned or from another version in a results folder, and what to do about it."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +22,7 @@ from benchmark.table_files import read_table
 from benchmark.training import TrainingSettings
 
 DAMAGED, ORPHANED, OLDER = "damaged", "orphaned", "of another version"
+TEMPORARY = re.compile(r"\..+\.\d+")  # what storage.write_bytes fills before it gets its name
 OF_CLASSES = {"name", "version", "file"}  # noted beside a value's own fields
 Report = Callable[[int, int], None]
 
@@ -43,7 +45,8 @@ def examine(results: ResultsFolder, report: Report = lambda done, total: None) -
     checks: list[tuple[Check, Path]] = [(_run, path) for path in results.all_runs()]
     checks += [(_store, path) for path in _inside(results.all_features)]
     checks += [(_scores, path) for path in sorted(results.root.glob("scores/*/*.npy"))]
-    checks += [(_labels, path) for path in sorted([*results.root.glob("labels/*"), *results.root.glob("answers/*")])]
+    checks += [(_labels, path) for part in ("labels", "answers") for path in sorted(results.root.glob(f"{part}/*.npz"))]
+    checks += [(_temporary, path) for path in sorted(results.root.rglob(".*")) if TEMPORARY.fullmatch(path.name)]
     checks += [(_note, path) for path in results.all_failed()]
     checks += [(_table, results.table_data(name)) for name in TABLES]
     for number, (check, path) in enumerate(checks, 1):
@@ -93,10 +96,9 @@ def _store(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
             todo = "run its study again: it goes on from there; or `linc-bench features clean --unfinished`"
             yield Finding(ORPHANED, folder, "features were begun and nobody is at it", todo)
     elif (wrong := damage(folder)) is not None or not (folder / "features.npy").exists():
-        yield Finding(DAMAGED, folder, wrong or "it has no features", "run its study again: they are computed anew")
+        yield Finding(DAMAGED, folder, wrong or "it has no features", RECOMPUTE.format(folder.name))
     elif not is_sealed(folder):
-        todo = f"`linc-bench features clean {folder.name}`; they are computed again when needed"
-        yield Finding(OLDER, folder, "it has no checksums, so damage cannot be seen", todo)
+        yield Finding(OLDER, folder, "it has no checksums, so damage cannot be seen", RECOMPUTE.format(folder.name))
 
 
 def _scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
@@ -110,9 +112,6 @@ def _scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
 
 
 def _labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
-    if path.suffix != ".npz":
-        yield Finding(ORPHANED, path, "a file was begun and its process is gone", DELETE)
-        return
     try:
         with np.load(path, allow_pickle=False) as file:
             for name in file.files:
@@ -140,4 +139,9 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
+def _temporary(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    yield Finding(ORPHANED, path, "a file was begun and not finished", f"{DELETE}, unless a command is running")
+
+
 DELETE = "delete it"
+RECOMPUTE = "`linc-bench features clean {}`; they are computed again when needed"

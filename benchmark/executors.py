@@ -50,12 +50,15 @@ class WorkerProcesses(Executor):
 
     def __init__(self, workers: int, detector_files: tuple[Path, ...] = ()) -> None:
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._ended = False
         self._workers = [Worker(detector_files) for _ in range(workers)]
         self._threads = [threading.Thread(target=self._serve, args=(one,), daemon=True) for one in self._workers]
         for thread in self._threads:
             thread.start()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        if self._ended:
+            raise RuntimeError("no more calls after shutdown")
         future: Future[Any] = Future()
         self._calls.put(Call(future, function, arguments, named))
         return future
@@ -72,6 +75,7 @@ class WorkerProcesses(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """With `cancel_futures` at once: what has begun is not waited for either, and can be done again."""
+        self._ended = True
         if cancel_futures:
             with suppress(queue.Empty):
                 while (call := self._calls.get_nowait()) is not None:
@@ -86,45 +90,54 @@ class WorkerProcesses(Executor):
 
 @dataclass
 class Worker:
-    """A process that does one call after the other; it begins with the first."""
+    """A process that does one call after the other; it begins with the first, and anew after a death."""
 
     detector_files: tuple[Path, ...]
-    _process: SpawnProcess | None = None
-    _connection: Connection | None = field(default=None, repr=False)
+    _running: tuple[SpawnProcess, Connection] | None = None
+    _is_killed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # one thread asks for work, another may kill
 
     def do(self, call: Call) -> Any:
-        if self._process is None or self._connection is None:
-            self._begin()
-        assert self._process is not None
-        assert self._connection is not None
+        process, connection = self._running or self._begin()
         try:
-            self._connection.send(call[1:])
-            result, error = self._connection.recv()
+            connection.send(call[1:])
+            result, error = connection.recv()
         except (EOFError, OSError) as broken:
-            self._process.join()
-            code, self._process = self._process.exitcode, None
+            process.join()
+            self._running, code = None, process.exitcode
             how = f"by signal {-code}" if code and code < 0 else f"and left the exit code {code}"
             raise WorkerDied(f"its worker process was ended {how}, perhaps since memory ran out") from broken
         if error is not None:
             raise error
         return result
 
-    def _begin(self) -> None:
+    def _begin(self) -> tuple[SpawnProcess, Connection]:
         context = multiprocessing.get_context("spawn")  # not forked: torch's thread pools do not survive a fork
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self.detector_files), daemon=True)
-        self._process.start()
-        theirs.close()
+        with self._lock:
+            if self._is_killed:
+                raise WorkerDied("its worker process was told to end")
+            try:
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_work, args=(theirs, self.detector_files), daemon=True)
+                process.start()
+            except OSError as error:
+                raise WorkerDied(f"no worker process could be started ({error})") from error
+            theirs.close()
+            self._running = process, ours
+            return self._running
 
     def end(self) -> None:
         """When it has nothing left to do."""
-        if self._connection is not None and self._process is not None:
-            self._connection.close()
-            self._process.join()
+        if self._running is not None:
+            process, connection = self._running
+            connection.close()
+            process.join()
 
     def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
+        with self._lock:
+            self._is_killed = True
+            if self._running is not None:
+                self._running[0].kill()
 
 
 def _work(connection: Connection, detector_files: tuple[Path, ...]) -> None:
@@ -141,13 +154,17 @@ def _work(connection: Connection, detector_files: tuple[Path, ...]) -> None:
 
 @contextmanager
 def make_executor(
-    workers: int, detector_files: tuple[Path, ...] = (), dask: str | None = None, device: str = "cpu"
+    workers: int,
+    detector_files: tuple[Path, ...] = (),
+    dask: str | None = None,
+    device: str = "cpu",
+    say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Executor]:
     """Workers know the detectors that came from files of their own."""
     if dask is not None:
         from benchmark.dask_cluster import dask_executor  # an extra, which takes a second to load
 
-        with dask_executor(dask, workers, detector_files, device) as executor:
+        with dask_executor(dask, workers, detector_files, device, say) as executor:
             yield executor
         return
     with InProcessExecutor() if workers <= 1 else WorkerProcesses(workers, detector_files) as executor:

@@ -1,13 +1,14 @@
 """What the frozen prefix makes of a whole data set, computed once and kept on disk.
 
-A store is a folder with `features.npy` (training images first, then validation, then test) and `store.json`. It is
-filled in chunks with fixed borders, in any order and by any number of processes; a chunk that is done leaves a mark, so
-that a killed computation goes on where it stopped, to the same bytes.
+A store is a folder with `features.npy` (training images first, then validation, then test) and `store.json`. Chunks
+with fixed borders are computed in any order and by any number of processes, and kept by one; a chunk that is kept
+leaves a mark with its checksum, so that a killed computation goes on where it stopped, to the same bytes.
 """
 
 import json
 import math
 import shutil
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -50,9 +51,10 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
     return train, validation, test
 
 
-def check_weights(folder: Path, model: SplitModel, place: Path | None = None) -> None:
-    """Weights that come from a hub under a name may change behind it. An unfinished store has another place."""
-    if read_about(place or folder)["weights_in_use"] != model.prefix_digest():
+def check_weights(folder: Path, model: SplitModel) -> None:
+    """Weights that come from a hub under a name may change behind it."""
+    place = folder if folder.exists() else _partial(folder)
+    if read_about(place)["weights_in_use"] != model.prefix_digest():
         raise _useless(folder, "was computed with other weights than the network has now")
 
 
@@ -102,9 +104,15 @@ def begin_store(
         about = {"data set": dataset.info.name, "backbone": settings_of(backbone), "path": model.summary()}
         write_json(partial / "store.json", about | {"weights_in_use": model.prefix_digest()})
     else:
-        check_weights(folder, model, partial)
+        check_weights(folder, model)
     chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
-    return [chunk for chunk in chunks if not _mark(partial, chunk).exists()]
+    there = open_array(partial / "features.npy")
+    return [chunk for chunk in chunks if not _is_kept(partial, chunk, there)]
+
+
+def _is_kept(partial: Path, chunk: range, features: np.ndarray) -> bool:
+    mark = _mark(partial, chunk)
+    return mark.exists() and mark.read_text() == _checksum(features[chunk.start : chunk.stop])
 
 
 def feature_shape(model: SplitModel, backbone: Backbone) -> tuple[int, ...]:
@@ -114,22 +122,33 @@ def feature_shape(model: SplitModel, backbone: Backbone) -> tuple[int, ...]:
 
 
 @torch.no_grad()
-def fill_chunk(folder: Path, chunk: range, dataset: Dataset, backbone: Backbone, model: SplitModel) -> None:
-    partial, device = _partial(folder), next(model.model.parameters()).device
-    features = np.lib.format.open_memmap(partial / "features.npy", mode="r+")
+def compute_chunk(chunk: range, dataset: Dataset, backbone: Backbone, model: SplitModel) -> np.ndarray:
+    dtype, device, batches = np.dtype(backbone.feature_dtype), next(model.model.parameters()).device, []
     for first in chunk[::BATCH]:
         last = min(first + BATCH, chunk.stop)
         images = preprocess(_images(dataset, first, last), backbone).to(device)
         with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is reported below
-            batch = model.cached(images).cpu().numpy().astype(features.dtype)
+            batch = model.cached(images).cpu().numpy().astype(dtype)
         if not np.isfinite(batch).all():
             raise LincBenchError(
-                f"Features {first} to {last} of {dataset.info.name} do not fit into {features.dtype}. "
+                f"Features {first} to {last} of {dataset.info.name} do not fit into {dtype}. "
                 "Run with --feature-dtype float32; `linc-bench features clean --unfinished` gives back the room."
             )
-        features[first:last] = batch
+        batches.append(batch)
+    return np.concatenate(batches)
+
+
+def keep_chunk(folder: Path, chunk: range, values: np.ndarray) -> None:
+    """By one process for all: chunks share pages, which a network file system writes back whole."""
+    partial = _partial(folder)
+    features = np.lib.format.open_memmap(partial / "features.npy", mode="r+")
+    features[chunk.start : chunk.stop] = values
     features.flush()
-    write_text(_mark(partial, chunk), "")
+    write_text(_mark(partial, chunk), _checksum(values))
+
+
+def _checksum(values: np.ndarray) -> str:
+    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
 
 
 def finish_store(folder: Path) -> None:

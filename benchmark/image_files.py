@@ -113,9 +113,11 @@ def from_csv(path: Path) -> LabelledFiles:
 def _inside(path: Path, line: int, name: str) -> Path:
     image = path.parent / name
     try:
+        if Path(name).is_absolute():
+            image = path.parent / image.resolve().relative_to(path.parent.resolve())
         leaves, is_file = not image.resolve().is_relative_to(path.parent.resolve()), image.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle
-        raise LincBenchError(f"Line {line} of {path} names no file: {name!r} ({error}).") from error
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle, elsewhere
+        raise LincBenchError(f"Line {line} of {path} names no file in its folder: {name!r} ({error}).") from error
     if leaves:
         raise LincBenchError(
             f"Line {line} of {path} leaves its folder: '{name}'. Put the images beside or below the CSV."

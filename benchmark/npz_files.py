@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.errors import LincBenchError
-from benchmark.storage import UNREADABLE
+from benchmark.storage import UNREADABLE, check_unpacked_size
 
-SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what an honest file unpacks to
 KEY_OF_SPLIT = {"train": "train", "validation": "val", "test": "test"}
 
 
@@ -19,7 +18,7 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             f"{path} is not a whole .npz file: truncated in a download, or of another format. Fetch it again."
         )
     try:
-        _check_size(path)
+        check_unpacked_size(path)
         with np.load(path, allow_pickle=False) as arrays:
             wanted = [f"{key}_{part}" for key in KEY_OF_SPLIT.values() for part in ("images", "labels")]
             missing = [key for key in wanted if key not in arrays]
@@ -35,17 +34,6 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             return found
     except UNREADABLE as error:
         raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
-
-
-def _check_size(path: Path) -> None:
-    """Before a byte is unpacked: a small file can hold an array larger than any memory."""
-    with zipfile.ZipFile(path) as file:
-        unpacked = sum(member.file_size for member in file.infolist())
-    if unpacked > LARGEST_BYTES or unpacked > max(SMALL_BYTES, LARGEST_RATIO * path.stat().st_size):
-        raise LincBenchError(
-            f"{path} says that its {path.stat().st_size:,} bytes unpack to {unpacked:,}; no file of images does that. "
-            "It is refused."
-        )
 
 
 def _images(path: Path, key: str, array: np.ndarray) -> np.ndarray:

@@ -24,7 +24,8 @@ def overridden(study: Study, options: argparse.Namespace) -> Study:
     changed = replace(study, grids=tuple(grid for grid in grids if grid.datasets))
     is_modified = changed != study or options.weights is not None
     name = options.name or (f"{study.name}-modified" if is_modified else study.name)
-    training = [replace(grid.training, device=_device(options.device)) for grid in changed.grids]
+    device = _device(options.device, elsewhere=getattr(options, "dask", None) is not None)
+    training = [replace(grid.training, device=device) for grid in changed.grids]
     on_device = tuple(replace(grid, training=one) for grid, one in zip(changed.grids, training, strict=True))
     return replace(changed, name=name, grids=on_device, is_modified=is_modified)
 
@@ -34,7 +35,7 @@ def with_whole_paths(study: Study) -> Study:
 
     def whole(argument: str) -> str:
         is_path = argument not in known_datasets() and Path(argument).exists()
-        return str(Path(argument).resolve()) if is_path else argument
+        return str(Path(argument).absolute()) if is_path else argument
 
     grids = [replace(grid, datasets=tuple(map(whole, grid.datasets))) for grid in study.grids]
     return replace(study, grids=tuple(grids))
@@ -116,10 +117,11 @@ def available_devices() -> dict[str, bool]:
     return {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
 
 
-def _device(wanted: str | None) -> str:
+def _device(wanted: str | None, elsewhere: bool) -> str:
+    """What this machine has, or what is wanted of others."""
     there = available_devices()
     if wanted in (None, "auto"):
         return next(device for device in ("cuda", "mps", "cpu") if there[device])
-    if not there[str(wanted)]:
+    if not there[str(wanted)] and not elsewhere:
         raise LincBenchError(f"This machine has no {wanted} device that torch can use; leave --device out, or use cpu.")
     return str(wanted)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from functools import cache
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
@@ -41,12 +40,13 @@ def load_detector(argument: str) -> Detector:
     return detector
 
 
-@cache
 def load_file(path: Path) -> ModuleType:
     """Imports it under a name that worker processes use too, so that its detectors can be sent to them."""
     if not path.is_file():
         raise LincBenchError(f"There is no file {path}. A detector of your own is given as path/to/file.py:Class.")
     name = f"{OWN_MODULE}{path.stem}_{file_digest(path)[:12]}"
+    if name in sys.modules and sys.modules[name].__file__ == str(path):
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

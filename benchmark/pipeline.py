@@ -6,9 +6,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, TypeVar
@@ -16,18 +16,20 @@ from zipfile import ZipFile
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmark.backbones import Backbone, SplitModel, load_backbone
 from benchmark.data import LabelledFeatures, Rows, TrainingData
-from benchmark.datasets import SPLITS, Dataset, load_dataset
+from benchmark.datasets import SPLITS, Dataset, DatasetInfo, load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.features import (
     LiveImages,
     begin_store,
     check_weights,
-    fill_chunk,
+    compute_chunk,
     finish_store,
+    keep_chunk,
     open_store,
     preprocess,
     remove_store,
@@ -58,6 +60,10 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA r
 
 
 ATTEMPTS = 3
+MANY = 100  # records, from which on checking them deserves a bar
+LOST_SCHEDULER = LincBenchError(
+    "The cluster's scheduler was lost. What was finished is kept; the same command goes on from there."
+)
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,11 @@ class Outcome:
 def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
     """Runs every unit; one that fails does not stop the others, and is tried again when they are done."""
     with _cancelling(executor):
+        plan = plan.with_damaged(_find_damage(plan, executor, progress))
         broken = prepare(plan, executor, progress)
     outcomes = [Outcome(unit.run.run_id, error=str(reason)) for unit, reason in broken.items()]
+    for unit, outcome in zip(broken, outcomes, strict=True):
+        _note_failure(unit, outcome, 1)
     to_do = [unit for unit in plan.units if unit not in broken]
     with progress.units(plan), _cancelling(executor):
         for attempt in range(1, ATTEMPTS + 1):
@@ -96,10 +105,32 @@ def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcom
 def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
-    except CancelledError:
-        return Outcome(unit.run.run_id, error="the cluster's scheduler was lost", may_pass=False)
+    except CancelledError as error:
+        raise LOST_SCHEDULER from error
     except Exception as error:  # a worker that was killed could not say what it failed of
         return Outcome(unit.run.run_id, error=_sentence(error), may_pass=isinstance(error, BrokenExecutor))
+
+
+def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, str]:
+    """Records that look whole and are not: every byte of what is there is read, by all workers."""
+    there = [(unit,) for unit in plan.units if unit not in plan.to_train]
+    found = {}
+    bar = progress.counting("checking records") if len(there) > MANY else nullcontext(lambda done, total: None)
+    with bar as report:
+        for number, ((unit,), future) in enumerate(_as_they_come(executor, _damage_of, there), 1):
+            try:
+                wrong = future.result()
+            except CancelledError as error:
+                raise LOST_SCHEDULER from error
+            if wrong is not None:
+                found[unit] = wrong
+                progress.say(f"{unit.run.run_id} is trained again: {wrong}")
+            report(number, len(there))
+    return found
+
+
+def _damage_of(unit: Unit) -> str | None:
+    return damage(unit.folder)
 
 
 def _note_failure(unit: Unit, outcome: Outcome, attempts: int) -> None:
@@ -108,7 +139,8 @@ def _note_failure(unit: Unit, outcome: Outcome, attempts: int) -> None:
     note = results.failed(unit.run.run_id)
     if outcome.error is None:
         note.unlink(missing_ok=True)
-        results.log(unit.run.run_id).unlink(missing_ok=True)
+        if not outcome.failures:
+            results.log(unit.run.run_id).unlink(missing_ok=True)
         return
     with suppress(OSError):  # where the disk is full, the reason is shown all the same
         write_json(note, {"reason": outcome.error, "attempts": attempts})
@@ -142,18 +174,23 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
                     _write_labels(unit, dataset)
         except LincBenchError as error:
             broken |= dict.fromkeys(units, error)
-        except BrokenExecutor as error:
-            reason = LincBenchError(f"A worker died while computing the features of {argument}: {error}")
-            raise reason from error
+        except CancelledError as error:
+            raise LOST_SCHEDULER from error
+        except Exception as error:
+            if not _is_of_a_lost_worker(error):
+                raise
+            raise LincBenchError(f"The features of {argument} could not be computed: {_sentence(error)}") from error
     if broken and len(broken) == len(plan.units):
         raise next(iter(broken.values()))
     return broken
 
 
 def _lacking(plan: Plan) -> list[Unit]:
-    """Units that need features and labels, or whose answer key is not there or damaged."""
-    answers = {unit.run.noise_id: unit.sources.results.answer_key(unit.run.noise_id) for unit in plan.units}
-    unreadable = {noise_id for noise_id, path in answers.items() if not _is_readable(path)}
+    """Units that need features and labels, or whose labels or answer key are not there or damaged."""
+    results = plan.sources.results
+    noise_ids = {unit.run.noise_id for unit in plan.units}
+    files = {noise_id: (results.answer_key(noise_id), results.given_labels(noise_id)) for noise_id in noise_ids}
+    unreadable = {noise_id for noise_id, both in files.items() if not all(map(_is_readable, both))}
     return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
 
 
@@ -178,16 +215,30 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
         if unit.store.exists():
             progress.say(f"The features in {unit.store} are damaged ({wrong}) and are computed again.")
             remove_store(unit.store)
-        total, model = sum(dataset.info.sizes), _prefix_of(unit)
+        total, model = sum(dataset.info.sizes), _prefix_of(unit, "cpu")  # this machine may lack the workers' device
         progress.say(f"{unit.run.backbone.name} {model.summary()}")
         missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
         done = total - sum(map(len, missing))
         with progress.features(dataset.info.name) as report:
             report(done, total)
-            for _, filled in _as_they_come(executor, _fill_chunk, [(unit, chunk) for chunk in missing]):
-                done += len(filled.result())
-                report(done, total)
+            for attempt in range(1, ATTEMPTS + 1):
+                lost = []
+                for (_, chunk), future in _as_they_come(executor, _chunk, [(unit, chunk) for chunk in missing]):
+                    try:
+                        keep_chunk(unit.store, chunk, future.result())
+                    except BrokenExecutor:
+                        if attempt == ATTEMPTS:
+                            raise
+                        lost.append(chunk)
+                        continue
+                    done += len(chunk)
+                    report(done, total)
+                missing = lost
         finish_store(unit.store)
+
+
+def _is_of_a_lost_worker(error: Exception) -> bool:
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"  # Dask's, which is an extra
 
 
 def _as_they_come(
@@ -209,20 +260,27 @@ def _as_they_come(
             future.cancel()
 
 
-def _fill_chunk(unit: Unit, chunk: range) -> range:
-    fill_chunk(unit.store, chunk, dataset_of(unit), unit.run.backbone, _prefix_of(unit))
-    return chunk
+def _chunk(unit: Unit, chunk: range) -> np.ndarray:
+    model = _prefix_of(unit, unit.run.training.device)
+    _check_weights_once(unit.store, unit.run.backbone, unit.sources.weights_file, unit.run.training.device)
+    return compute_chunk(chunk, dataset_of(unit), unit.run.backbone, model)
 
 
-def _prefix_of(unit: Unit) -> SplitModel:
+def _prefix_of(unit: Unit, device: str) -> SplitModel:
     set_up_torch(unit.run.training.threads)
-    return _any_head(unit.run.backbone, unit.sources.weights_file, unit.run.training.device)
+    return _any_head(unit.run.backbone, unit.sources.weights_file, device)
 
 
 @lru_cache(maxsize=1)
 def _any_head(backbone: Backbone, weights_file: Path | None, device: str) -> SplitModel:
     """Loaded once per process; what is cached does not depend on the classifier."""
     return load_backbone(backbone, 2, weights_file, 0, torch.device(device))
+
+
+@lru_cache(maxsize=1)
+def _check_weights_once(store: Path, backbone: Backbone, weights_file: Path | None, device: str) -> None:
+    """Another machine's hub may have other weights under the same name."""
+    check_weights(store, _any_head(backbone, weights_file, device))
 
 
 def _write_labels(unit: Unit, dataset: Dataset) -> None:
@@ -239,9 +297,13 @@ def try_unit(unit: Unit) -> Outcome:
     try:
         return run_unit(unit)
     except Exception as error:
-        with suppress(OSError):
-            write_text(unit.sources.results.log(unit.run.run_id), "".join(format_exception(error)))
+        _write_log(unit, "".join(format_exception(error)))
         return Outcome(unit.run.run_id, error=_sentence(error), may_pass=not isinstance(error, LincBenchError))
+
+
+def _write_log(unit: Unit, text: str) -> None:
+    with suppress(OSError):  # a full disk is told all the same
+        write_text(unit.sources.results.log(unit.run.run_id), text)
 
 
 def run_unit(unit: Unit) -> Outcome:
@@ -254,13 +316,17 @@ def run_unit(unit: Unit) -> Outcome:
                 train_record(unit)
             finally:
                 results.running(unit.run.run_id).unlink(missing_ok=True)
-        failures = {}
+        failures, log = {}, ""
         for detector in unit.detectors:
             if unit.force or not has_scores(unit, detector):
                 try:
-                    score_record(unit, detector)
+                    with threadpool_limits(limits=unit.run.training.threads):  # libraries' own threads change bytes
+                        score_record(unit, detector)
                 except Exception as error:
                     failures[detector.label] = _sentence(error)
+                    log += f"{detector.label}\n{''.join(format_exception(error))}\n"
+        if log:
+            _write_log(unit, log)
     return Outcome(unit.run.run_id, needs_training, failures=failures)
 
 
@@ -311,7 +377,8 @@ def _carried_over(unit: Unit, folder: Path) -> list[str]:
     """Signals of the old record that nobody reads now, if training came out the same; else its scores go too."""
     try:
         old = set(open_record(unit.folder).arrays) if unit.folder.exists() else set()
-        is_same = bool(old) and _same_bytes(unit.folder / "history.json", folder / "history.json")
+        is_whole = bool(old) and damage(unit.folder) is None
+        is_same = is_whole and _same_bytes(unit.folder / "history.json", folder / "history.json")
     except LincBenchError:  # damaged, and trained again by force
         old, is_same = set(), False
     if not is_same:
@@ -356,13 +423,16 @@ def recorders_of(signals: Sequence[Signal], context: RunContext) -> list[Recorde
 
 
 def dataset_of(unit: Unit) -> Dataset:
-    return _dataset(unit.dataset_argument, unit.sources.data_root)
+    return _dataset(unit.dataset_argument, unit.sources.data_root, unit.info)
 
 
-@cache
-def _dataset(argument: str, data_root: Path | None) -> Dataset:
+@lru_cache(maxsize=1)
+def _dataset(argument: str, data_root: Path | None, info: DatasetInfo) -> Dataset:
     """Read once per process, and only where images are needed: features, live training, gradients of pixels."""
-    return load_dataset(argument, data_root)
+    dataset = load_dataset(argument, data_root)
+    if dataset.info != info:
+        raise LincBenchError(f"{argument} changed while it was in use. Run the same command again.")
+    return dataset
 
 
 def set_up_torch(threads: int) -> None:

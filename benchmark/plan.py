@@ -15,7 +15,6 @@ from benchmark.layout import ResultsFolder, slug
 from benchmark.noise import NoiseSettings, noise_named
 from benchmark.record import open_record
 from benchmark.recorders import RunShape, Signal
-from benchmark.storage import damage
 from benchmark.studies import Grid, Study
 from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
@@ -86,8 +85,8 @@ class Sources:
 
     def with_whole_paths(self) -> "Sources":
         """For workers in another folder."""
-        root, weights = (path and path.resolve() for path in (self.data_root, self.weights_file))
-        return Sources(ResultsFolder(self.results.root.resolve()), root, weights)
+        root, weights = (path and path.absolute() for path in (self.data_root, self.weights_file))
+        return Sources(ResultsFolder(self.results.root.absolute()), root, weights)
 
 
 @dataclass(frozen=True)
@@ -160,26 +159,24 @@ class Plan:
             if epochs < least
         ] + [f"{unit.run.run_id} is trained {why}" for unit, why in self.to_train.items() if why.startswith("again")]
 
+    def with_damaged(self, damaged: Mapping[Unit, str]) -> "Plan":
+        """These units trained too, by force: whoever runs one does not read every byte to see that it is damaged."""
+        forced = {unit: replace(unit, force=True) for unit in damaged}
+        to_train = dict(self.to_train) | {forced[unit]: f"again: {why}" for unit, why in damaged.items()}
+        return replace(self, units=tuple(forced.get(unit, unit) for unit in self.units), to_train=to_train)
+
     def stores_to_compute(self) -> dict[Path, Unit]:
         return {unit.store: unit for unit in self.to_train if unit.needs_store and not unit.store.exists()}
 
 
-def plan_study(study: Study, sources: Sources, force: bool = False, every_byte: bool = False) -> Plan:
-    """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs.
-
-    A record is there if it looks whole, or, at the price of reading every byte, if it is.
-    """
+def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
+    """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs."""
     units: dict[RunSettings, Unit] = {}
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
     for unit in (unit for grid in study.grids for unit in _units_of(grid, infos, sources, force)):
         other = units.get(unit.run)
         units[unit.run] = unit if other is None else other.joined_with(unit)
-    reasons: dict[Unit, str | None] = {}
-    for unit in units.values():
-        why = unit.why_train()
-        if every_byte and why is None and (wrong := damage(unit.folder)) is not None:
-            unit, why = replace(unit, force=True), f"again: {wrong}"  # whoever runs it would not look so closely
-        reasons[unit] = why
+    reasons = {unit: unit.why_train() for unit in units.values()}
     return Plan(study, tuple(reasons), {unit: why for unit, why in reasons.items() if why}, sources)
 
 

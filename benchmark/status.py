@@ -56,7 +56,7 @@ def is_held(results: ResultsFolder, name: str) -> bool:
     if not path.exists():
         return False
     try:
-        with FileLock(path).acquire(timeout=0):
+        with FileLock(path, fallback_to_soft=False).acquire(timeout=0):
             return False
     except Timeout:
         return True

@@ -1,5 +1,6 @@
 """Files that are either whole or not there: folders renamed into place, locks, and arrays on disk."""
 
+import errno
 import json
 import mmap
 import os
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -27,6 +28,7 @@ UNREADABLE = (
 SEAL = "checksums.json"
 PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
 BLOCK_BYTES = 2**20
+SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what an honest zip file unpacks to
 
 
 @contextmanager
@@ -34,9 +36,16 @@ def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
     """Waits until no other process holds `name`, at most so many seconds; the system frees it when a process dies."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        lock = FileLock(folder / f"{name}.lock").acquire(timeout=seconds)
+        lock = FileLock(folder / f"{name}.lock", fallback_to_soft=False).acquire(timeout=seconds)
     except Timeout:
         raise LincBenchError(f"{name} is in use by another command; wait until that has ended.") from None
+    except (NotImplementedError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        raise LincBenchError(
+            f"The file system of {folder} has no locks, so two commands could spoil each other's work there. Choose "
+            "another with --results DIR, or have it mounted with locks (Lustre: -o flock)."
+        ) from error
     with lock:
         yield
 
@@ -146,6 +155,17 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.
 def open_array(path: Path) -> np.ndarray:
     """A read-only, memory-mapped array. Pickled objects are refused by numpy's mapping itself."""
     return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def check_unpacked_size(path: Path) -> None:
+    """Before a byte is unpacked: a small file can hold an array larger than any memory."""
+    with ZipFile(path) as file:
+        unpacked = sum(member.file_size for member in file.infolist())
+    if unpacked > LARGEST_BYTES or unpacked > max(SMALL_BYTES, LARGEST_RATIO * path.stat().st_size):
+        raise LincBenchError(
+            f"{path} says that its {path.stat().st_size:,} bytes unpack to {unpacked:,}; no file of images or weights "
+            "does that. It is refused."
+        )
 
 
 class MappedRows:

@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import torch
 from torch import Tensor
 
 from benchmark.errors import LincBenchError
+from benchmark.storage import check_unpacked_size
 
 
 def _packaged_lite0() -> Path:
@@ -28,7 +30,11 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
             state: Any = load_file(path)
         else:
+            if is_zipfile(path):
+                check_unpacked_size(path)
             state = torch.load(path, map_location="cpu", weights_only=True)
+    except LincBenchError:
+        raise
     except Exception as error:  # safetensors and torch each raise several kinds for a damaged file
         raise LincBenchError(
             f"{path} cannot be read as weights ({type(error).__name__}). "

@@ -284,7 +284,8 @@ def test_a_damaged_record_is_trained_again_to_the_same_bytes(
     whole = (standard / file).read_bytes()
     spoil(standard / file)
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
-    assert f"{standard.name} is trained again: " in " ".join(capsys.readouterr().out.split())
+    captured = capsys.readouterr()
+    assert f"{standard.name} is trained again: " in " ".join((captured.out + captured.err).split())
     assert (standard / file).read_bytes() == whole
     assert score_bytes(copied) == scores
 

@@ -119,6 +119,21 @@ def test_detectors_of_ones_own_reach_dask_workers(quick: Quick, tmp_path: Path) 
     assert list((tmp_path / "results" / "scores").rglob("worst-margin-*.npy"))
 
 
+def test_workers_that_cannot_be_started_are_told_and_nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(process: object) -> None:
+        raise OSError("Resource temporarily unavailable")
+
+    with WorkerProcesses(1) as executor:
+        with monkeypatch.context() as patch:
+            patch.setattr("multiprocessing.context.SpawnProcess.start", no_room)
+            for _ in range(2):
+                with pytest.raises(WorkerDied, match="no worker process could be started"):
+                    executor.submit(double, 1).result(timeout=60)
+        assert executor.submit(double, 1).result(timeout=60) == 2
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(double, 1)
+
+
 def test_the_client_of_a_program_is_used_and_left_open(on_dask: Executor) -> None:
     with dask_executor("current", 1) as executor:
         assert executor.submit(double, 3).result() == 6
@@ -191,10 +206,12 @@ def test_a_lost_scheduler_ends_the_command_and_the_next_one_goes_on(
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
 
 
-def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
+@pytest.mark.parametrize("whom", ["main process", "everybody"])
+def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path, whom: str) -> None:
+    """A cluster that ends a job tells all of its processes."""
     process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
     wait_for(lambda: list((tmp_path / "results").glob("running/*.json")), "training")
-    process.terminate()
+    os.killpg(process.pid, signal.SIGTERM) if whom == "everybody" else process.terminate()
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 143, said
     assert "the same command goes on from there" in said

@@ -15,8 +15,9 @@ from benchmark.errors import LincBenchError
 from benchmark.features import (
     begin_store,
     check_weights,
-    fill_chunk,
+    compute_chunk,
     finish_store,
+    keep_chunk,
     open_store,
     preprocess,
     remove_store,
@@ -41,7 +42,7 @@ def model(digits: Dataset) -> SplitModel:
 
 def compute_store(folder: Path, dataset: Dataset, backbone: Backbone, model: SplitModel) -> None:
     for chunk in begin_store(folder, dataset, backbone, model):
-        fill_chunk(folder, chunk, dataset, backbone, model)
+        keep_chunk(folder, chunk, compute_chunk(chunk, dataset, backbone, model))
     finish_store(folder)
 
 
@@ -69,12 +70,12 @@ def test_chunks_in_any_order_and_after_a_kill_give_the_same_bytes(
     missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
     assert sum(map(len, missing)) == sum(digits.info.sizes)
     for chunk in missing[:1:-3]:
-        fill_chunk(tmp_path / "store", chunk, digits, BACKBONE, model)
+        keep_chunk(tmp_path / "store", chunk, compute_chunk(chunk, digits, BACKBONE, model))
     assert not (tmp_path / "store").exists(), "it appears when all is there"
     still_missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
     assert still_missing == [chunk for chunk in missing if chunk not in missing[:1:-3]], "it goes on where it stopped"
     for chunk in still_missing:
-        fill_chunk(tmp_path / "store", chunk, digits, BACKBONE, model)
+        keep_chunk(tmp_path / "store", chunk, compute_chunk(chunk, digits, BACKBONE, model))
     finish_store(tmp_path / "store")
     assert (tmp_path / "store" / "features.npy").read_bytes() == (tmp_path / "whole" / "features.npy").read_bytes()
 

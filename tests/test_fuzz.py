@@ -251,7 +251,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         for _ in range(1100):
             member.write(bytes(10**6))
     assert path.stat().st_size < 2 * 10**6
-    with pytest.raises(LincBenchError, match=r"unpack to 1,100,000,000; no file of images does that"):
+    with pytest.raises(LincBenchError, match=r"unpack to 1,100,000,000; no file of images or weights"):
         load_dataset(str(path))
 
 

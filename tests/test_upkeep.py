@@ -180,11 +180,36 @@ def test_doctor_names_what_is_wrong_and_what_to_do(what: str, copied: Path, caps
     assert f" {state}" in said(capsys)
 
 
+@pytest.mark.parametrize("what", ["cut labels", "a flipped answer", "flipped scores"])
+def test_what_is_damaged_alone_is_made_again_without_training(quick: Quick, copied: Path, what: str) -> None:
+    scores, times = score_bytes(copied), {path: path.read_bytes() for path in copied.glob("runs/*/record.json")}
+    SPOILED[what][1](copied)
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert not list(examine(ResultsFolder(copied)))
+    assert score_bytes(copied) == scores
+    assert {path: path.read_bytes() for path in copied.glob("runs/*/record.json")} == times
+
+
+def test_damage_is_not_carried_over_into_a_new_record(quick: Quick, copied: Path, quick_run: Path) -> None:
+    """Of a signal that the next command does not read, in a record that it trains again."""
+    flip(one(copied, "runs/*-standard-*/eval_logits.npy"))
+    first = quick.index("--detector")
+    command = [*quick[:first], "--detector", "AUM", "--detector", "LiNC", "--workers", "1", "--results", str(copied)]
+    assert main(command) == 0
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert score_bytes(copied) == score_bytes(quick_run)
+
+
+def test_doctor_of_nothing_says_so(fails: Callable[..., str], tmp_path: Path) -> None:
+    assert "There is no results folder" in fails("doctor", "--results", tmp_path / "nowhere")
+
+
 def test_what_doctor_advises_mends_it(quick: Quick, copied: Path) -> None:
     """Whatever is damaged is made again by running the study."""
     scores = score_bytes(copied)
     for what in ("a flipped byte of a record", "flipped scores", "a flipped answer", "a flipped byte of features"):
         SPOILED[what][1](copied)
+    one(copied, "labels/*").unlink()
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert not list(examine(ResultsFolder(copied)))
     assert score_bytes(copied) == scores

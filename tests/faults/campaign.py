@@ -1,6 +1,7 @@
 """Faults of many kinds, each at a moment drawn at random, and what must hold after every one of them."""
 
 import errno
+import json
 import os
 import random
 import shutil
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,11 @@ class Campaign:
     injected: dict[str, int] = field(default_factory=dict)
 
     def inject(self, kind: str) -> None:
-        """One fault, then the same command until it succeeds, then everything is compared."""
-        shutil.rmtree(self.results, ignore_errors=True)
-        KINDS[kind](self)
+        """One fault, then the same command, then everything is compared. A fault that came too late comes again."""
+        struck = False
+        while not struck:
+            shutil.rmtree(self.results, ignore_errors=True)
+            struck = KINDS[kind](self)
         self.injected[kind] = self.injected.get(kind, 0) + 1
         finished = self.finished_runs()
         assert self.command() == 0, f"after {kind}"
@@ -56,7 +60,7 @@ class Campaign:
         assert record_bytes(self.results) == record_bytes(self.whole), f"records after {kind}"
         for table in ("metrics", "accuracy", "runs", "corrections"):
             assert table_text(self.results, table) == table_text(self.whole, table), f"{table}.csv after {kind}"
-        leftovers = [path for path in self.results.rglob(".*") if path.name != ".lock"]
+        leftovers = [path for part in ("runs", "features") for path in (self.results / part).glob(".*")]
         assert not leftovers, f"left behind after {kind}: {leftovers}"
 
     def finished_runs(self) -> dict[str, bytes]:
@@ -85,22 +89,25 @@ def table_text(results: Path, name: str) -> str:
     return pd.read_csv(results / f"{name}.csv").drop(columns="seconds", errors="ignore").to_csv()
 
 
-def kill_worker(campaign: Campaign) -> None:
+def kill_worker(campaign: Campaign) -> bool:
     process = start(campaign.quick, campaign.results, "--workers", "2")
     epoch = campaign.chance.randint(0, EPOCHS - 1)
     running = campaign.results / "running"
     wait_for(lambda: running.exists() and list(running.glob("*.json")), "a run")
     wait_for(lambda: epoch_of_any_run(campaign.results) >= epoch or process.poll() is not None, "an epoch")
+    struck = False
     for path in running.glob("*.json"):
         with suppress(OSError, ValueError, KeyError):
-            os.kill(pd.read_json(path, typ="series")["process"], signal.SIGKILL)
+            os.kill(json.loads(path.read_text())["process"], signal.SIGKILL)
+            struck = True
             break
     said = process.communicate()[0]
     assert process.returncode == 0, f"it should have gone on by itself: {said}"
+    return struck
 
 
-def end_main(number: int) -> Callable[[Campaign], None]:
-    def fault(campaign: Campaign) -> None:
+def end_main(number: int) -> Callable[[Campaign], bool]:
+    def fault(campaign: Campaign) -> bool:
         process = start(campaign.quick, campaign.results, "--workers", campaign.chance.choice("12"))
         wait_for(lambda: campaign.results.exists(), "a results folder")
         epoch = campaign.chance.randint(0, EPOCHS)
@@ -108,23 +115,26 @@ def end_main(number: int) -> Callable[[Campaign], None]:
         time.sleep(campaign.chance.uniform(0, 0.2))
         process.send_signal(number)
         process.communicate()
+        return process.returncode in (-number, 128 + number)
 
     return fault
 
 
-def two_writers(campaign: Campaign) -> None:
+def two_writers(campaign: Campaign) -> bool:
     first = start(campaign.quick, campaign.results, "--workers", "1")
     time.sleep(campaign.chance.uniform(0, 3))
     second = start(campaign.quick, campaign.results, "--workers", "1")
+    both_at_work = first.poll() is None
     for process in (first, second):
         said = process.communicate()[0]
         assert process.returncode == 0, said
+    return both_at_work
 
 
 @contextmanager
-def failing(names: list[tuple[Any, str]], call: int, error: Callable[[], BaseException]) -> Iterator[None]:
-    """From the given call on, each of the named functions fails."""
-    calls = 0
+def failing(names: list[tuple[Any, str]], call: int, error: Callable[[], BaseException]) -> Iterator[list[str]]:
+    """From the given call on, each of the named functions fails; what is yielded lists those that did."""
+    calls, failed = 0, []
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in names:
             real = getattr(owner, name)
@@ -133,51 +143,55 @@ def failing(names: list[tuple[Any, str]], call: int, error: Callable[[], BaseExc
                 nonlocal calls
                 calls += 1
                 if calls >= call:
+                    failed.append(real.__name__)
                     raise error()
                 return real(*arguments, **named)
 
             patch.setattr(owner, name, fail)
-        yield
+        yield failed
 
 
-def full_disk(campaign: Campaign) -> None:
+def full_disk(campaign: Campaign) -> bool:
     """From some moment on every file that is made finds no room."""
     places = [(os, "posix_fallocate"), (os, "fsync")]
-    with failing(places, campaign.chance.randint(1, 40), lambda: OSError(errno.ENOSPC, "No space left on device")):
+    no_room = partial(OSError, errno.ENOSPC, "No space left on device")
+    with failing(places, campaign.chance.randint(1, 40), no_room) as failed:
         campaign.command()
+    return bool(failed)
 
 
-def power_cut(campaign: Campaign) -> None:
+def power_cut(campaign: Campaign) -> bool:
     """Between writing something and giving it its name; nothing after that is carried out, clean-up included."""
     places = [(Path, "rename"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree")]
-    with (
-        failing(places, campaign.chance.randint(1, 60), PowerCut),
-        suppress(PowerCut),
-    ):
+    with failing(places, campaign.chance.randint(1, 60), PowerCut) as failed, suppress(PowerCut):
         campaign.command()
+    return bool(failed)
 
 
-def truncated(campaign: Campaign) -> None:
+def truncated(campaign: Campaign) -> bool:
     campaign.copy_of_whole()
     file = campaign.any_file()
     content = file.read_bytes()
     file.write_bytes(content[: campaign.chance.randrange(max(1, len(content)))])
+    return True
 
 
-def flipped(campaign: Campaign) -> None:
+def flipped(campaign: Campaign) -> bool:
     campaign.copy_of_whole()
     file = campaign.any_file()
     content = bytearray(file.read_bytes())
     content[campaign.chance.randrange(len(content))] ^= 1 << campaign.chance.randrange(8)
     file.write_bytes(content)
+    return True
 
 
-def deleted(campaign: Campaign) -> None:
+def deleted(campaign: Campaign) -> bool:
     campaign.copy_of_whole()
     campaign.any_file().unlink()
+    return True
 
 
-KINDS: dict[str, Callable[[Campaign], None]] = {
+KINDS: dict[str, Callable[[Campaign], bool]] = {  # each says whether it struck
     "truncated file": truncated,
     "flipped bit": flipped,
     "full disk": full_disk,
