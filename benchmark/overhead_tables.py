@@ -28,9 +28,10 @@ COST_NOTES = (
     "mapped files; where that is not above what two twins differ by, it says so. Disk is for the whole training set.",
 )
 CHECKS = (
-    "Two checks that nothing is hidden: by how much the network's own steps are slower than in the twins, by a fast epoch "
-    "of each, which compares runs minutes apart and is as uncertain as the machine's pace (see `random`, which records "
-    "nothing); and time that is outside the clocks of the loop and charged to nobody. Neither should be above zero."
+    "Two checks that nothing is hidden: by how much the network's own steps are slower than in the twins, by a fast "
+    "epoch of each, which compares runs minutes apart and is as uncertain as the machine's pace (see `random`, which "
+    "records nothing); and time that is outside the clocks of the loop and charged to nobody. Neither should be above "
+    "zero."
 )
 TERMS_NOTE = (
     "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in "

@@ -63,11 +63,9 @@ MOMENTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_killed_at_five_moments_the_scores_are_the_same_bytes(
-    quick: Quick, quick_run: Path, tmp_path: Path, workers: str
-) -> None:
-    results, chance = tmp_path / "results", random.Random(int(workers))
+def test_killed_at_five_moments_the_scores_are_the_same_bytes(quick: Quick, quick_run: Path, tmp_path: Path) -> None:
+    """At random moments, and with one process: tests/faults."""
+    results, chance, workers = tmp_path / "results", random.Random(0), "2"
     for moment, has_come in MOMENTS.items():
         shutil.rmtree(results / "running", ignore_errors=True)  # what the last victim said of itself
         process = start(quick, results, "--workers", workers)
