@@ -94,8 +94,12 @@ def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
         peaks = means.max(axis=1)
         winner = str(peaks.idxmax())
         when = means.columns[int(np.nanargmax(means.loc[winner].to_numpy(float)))]
-        parts.append(f"of all {winner} after {when} ({peaks.max():.4f})")
-        yield {"question": "Which is best at which epoch?", "data set": title, "answer": "; ".join(parts)}
+        parts.append(f"at its own best epoch {winner} after {when} ({peaks.max():.4f})")
+        yield {
+            "question": "Which is best at which epoch, of those that can be cut at any?",
+            "data set": title,
+            "answer": "; ".join(parts),
+        }
 
 
 def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
@@ -104,7 +108,7 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
         if len(post_hoc):
             text = (
                 f"post-hoc trust {mean_and_spread(post_hoc['auroc'])}, LiNC "
-                f"{mean_and_spread(rows.loc[rows['detector'] == 'LiNC', 'auroc'])}; difference {against_linc(post_hoc)}"
+                f"{mean_and_spread(rows.loc[rows['detector'] == 'LiNC', 'auroc'])}; post-hoc minus LiNC {against_linc(post_hoc)}"
             )
             question = "What does feeding trust back into training add to detection?"
             yield {"question": question, "data set": title, "answer": text}

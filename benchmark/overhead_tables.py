@@ -23,15 +23,18 @@ COST_NOTES = (
     "a processor, time is that of the thread that trains and of those that read ahead for it, so that others on the "
     "machine hardly change it; waiting for a disk is not counted.",
     "Objective is what a method's own loss adds, with its mixture and its passes; recording is what its signals take "
-    "(writing logits, passes over the training set, gradients, training in folds). Memory is the peak of a process "
-    "of its own above that of its twin in the same round, for the samples that were measured and without pages of "
-    "mapped files; where that is not above what two twins differ by, it says so. Disk is for the whole training set.",
+    "(writing logits, passes over the training set, gradients, training in folds), as this suite records them: after "
+    "every epoch, also where a method reads one (EL2N, last loss) or five (loss mixture), and for one run, also where "
+    "a method averages several. Memory is the peak of a process of its own above that of its twin in the same round, "
+    "for the samples that were measured and without pages of mapped files; where that is not above what two twins "
+    "differ by, it says so. Disk is for the whole training set.",
 )
 CHECKS = (
     "Two checks that nothing is hidden: by how much the network's own steps are slower than in the twins, by a fast "
     "epoch of each, which compares runs minutes apart and is as uncertain as the machine's pace (see `random`, which "
-    "records nothing); and time that is outside the clocks of the loop and charged to nobody. Neither should be above "
-    "zero."
+    "records nothing), so that it sees effects of ten per cent and more, and smaller costs rest on the clocks alone; "
+    "and time that is outside the clocks of the loop and charged to nobody. While scoring: the peak of memory of a "
+    "score above what was there before."
 )
 TERMS_NOTE = (
     "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in "

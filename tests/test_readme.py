@@ -24,14 +24,14 @@ def test_scoring_logits_of_ones_own() -> None:
 def own_file(tmp_path: Path) -> Path:
     """The README's detector, saved as it says."""
     assert len(OWN_DETECTOR.splitlines()) < 30
-    path = tmp_path / "low_margin.py"
+    path = tmp_path / "worst_margin.py"
     path.write_text(OWN_DETECTOR)
     return path
 
 
 def test_the_readmes_detector_conforms(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(own_file.parent)
-    from low_margin import WorstMargin  # type: ignore[import-not-found]
+    from worst_margin import WorstMargin  # type: ignore[import-not-found]
 
     check_detector(WorstMargin())
 
