@@ -106,9 +106,10 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
     for title, rows in _settings(_several_detectors(_original(metrics))):
         post_hoc = rows[rows["detector"] == "post-hoc trust"]
         if len(post_hoc):
+            linc = rows.loc[rows["detector"] == "LiNC", "auroc"]
             text = (
-                f"post-hoc trust {mean_and_spread(post_hoc['auroc'])}, LiNC "
-                f"{mean_and_spread(rows.loc[rows['detector'] == 'LiNC', 'auroc'])}; post-hoc minus LiNC {against_linc(post_hoc)}"
+                f"post-hoc trust {mean_and_spread(post_hoc['auroc'])}, LiNC {mean_and_spread(linc)}; post-hoc minus "
+                f"LiNC {against_linc(post_hoc)}"
             )
             question = "What does feeding trust back into training add to detection?"
             yield {"question": question, "data set": title, "answer": text}
