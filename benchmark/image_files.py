@@ -113,10 +113,9 @@ def from_csv(path: Path) -> LabelledFiles:
 def _inside(path: Path, line: int, name: str) -> Path:
     image = path.parent / name
     try:
-        if Path(name).is_absolute():
-            image = path.parent / image.resolve().relative_to(path.parent.resolve())
-        leaves, is_file = not image.resolve().is_relative_to(path.parent.resolve()), image.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle, elsewhere
+        whole, root = image.resolve(), path.parent.resolve()
+        leaves, is_file = not whole.is_relative_to(root), image.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle
         raise LincBenchError(f"Line {line} of {path} names no file in its folder: {name!r} ({error}).") from error
     if leaves:
         raise LincBenchError(
@@ -124,7 +123,7 @@ def _inside(path: Path, line: int, name: str) -> Path:
         )
     if not is_file:
         raise LincBenchError(f"Line {line} of {path} names '{name}', which is not a file in {path.parent}.")
-    return image
+    return path.parent / whole.relative_to(root) if Path(name).is_absolute() else image
 
 
 def _labelled(root: Path, paths: Sequence[Path], names: Sequence[str], splits: Sequence[str | None]) -> LabelledFiles:

@@ -207,15 +207,16 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
     """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
     if not unit.needs_store:
         progress.say_once(f"{unit.run.backbone.name}: the whole network runs in every step (plain path)")
-    if not unit.needs_store:
+    if not unit.needs_store or (unit.store.exists() and damage(unit.store) is None):
         return
+    total, model = sum(dataset.info.sizes), _prefix_of(unit, "cpu")  # this machine may lack the workers' device
     with locked(unit.sources.results.locks, unit.store.name):
-        if unit.store.exists() and (wrong := damage(unit.store)) is None:
+        wrong = damage(unit.store) if unit.store.exists() else "not there"
+        if wrong is None:
             return
         if unit.store.exists():
             progress.say(f"The features in {unit.store} are damaged ({wrong}) and are computed again.")
             remove_store(unit.store)
-        total, model = sum(dataset.info.sizes), _prefix_of(unit, "cpu")  # this machine may lack the workers' device
         progress.say(f"{unit.run.backbone.name} {model.summary()}")
         missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
         done = total - sum(map(len, missing))

@@ -17,7 +17,6 @@ from scipy.stats import ttest_1samp
 from benchmark import cli, overrides
 from benchmark.cli import main
 from benchmark.layout import ResultsFolder
-from benchmark.own_detectors import load_file
 from benchmark.plan import Sources, plan_study
 from benchmark.record import RunRecord
 from benchmark.recorders import TRAIN_LOGITS, Signal
@@ -269,10 +268,8 @@ def flip_a_byte(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "file"),
     [
-        (cut, "train_logits.npy"),
         (cut, "history.json"),
         (flip_a_byte, "train_logits.npy"),
-        (flip_a_byte, "test_predictions.npy"),
         (Path.unlink, "given_labels.npy"),
     ],
 )
@@ -369,7 +366,6 @@ def test_a_detector_whose_signal_cannot_be_had_is_refused_before_training(
     said = fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "results")
     assert "hopeful needs trust, but the recipe 'standard'" in said
     own.write_text(own.read_text().replace("'hopeful'", "'AUM'").replace("(TRUST,)", "()"))
-    load_file.cache_clear()
     assert "two detectors called 'AUM'" in fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "r")
 
 

@@ -375,6 +375,7 @@ def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Pat
     own.write_text(OWN_DETECTOR)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "MEMORY_ROUNDS", 1)
+        patch.setattr(profiling, "MORE_SAMPLES", 1)
         for path in ("fast", "plain"):
             options = ["--dataset", str(odd_or_even), "--image-size", "32", "--epochs", "2", "--samples", "64"]
             names = ("LiNC", "mean loss", f"{own}:WorstMargin")
