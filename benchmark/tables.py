@@ -313,8 +313,8 @@ def for_terminal(title: str, table: pd.DataFrame) -> Table:
     drawn = Table(title=title, title_justify="left", title_style="bold")
     for column in table.columns:
         drawn.add_column(str(column), justify="left" if column in WORDS else "right")
-    for row in table.astype(str).itertuples(index=False):
-        drawn.add_row(*row)
+    for row in table.itertuples(index=False):
+        drawn.add_row(*map(str, row))
     return drawn
 
 

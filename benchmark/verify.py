@@ -128,7 +128,8 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
         for unit in (replace(unit, sources=sources) for choice in choices for unit in choice.units):
             other = units.get(unit.run)
             units[unit.run] = unit if other is None else other.joined_with(unit)
-        everything = tuple(units.values())
+        planned = [unit.run for unit in choices[0].plan.units]  # scores that are averaged go by the first run of these
+        everything = tuple(units[run] for run in planned if run in units)
         plan = Plan(choices[0].plan.study, everything, dict.fromkeys(everything, "from nothing"), sources)
         outcomes = carry_out(plan, executor, progress)
         for outcome in (outcome for outcome in outcomes if outcome.error or outcome.failures):

@@ -50,7 +50,8 @@ def committed(made: Path, tmp_path: Path) -> Path:
 
 def test_rows_are_made_again_to_the_last_digit(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path.name: path.read_bytes() for path in committed.glob("*.csv")}
-    assert main(["verify", "--sample", "100", "--workers", "1", "--results", str(committed)]) == 0
+    draw = ["--sample", "100", "--seed", "180"]  # which takes the second of two averaged runs first
+    assert main(["verify", *draw, "--workers", "1", "--results", str(committed)]) == 0
     said = capsys.readouterr().out
     # LiNC and AUM on two seeds, EL2N averaged over them, GraNd on one of them, accuracy of four runs.
     rows = 2 + 2 + 1 + 1 + 4
