@@ -18,7 +18,7 @@ try:
     from distributed import Client, LocalCluster, default_client
     from distributed.cfexecutor import ClientExecutor
 except ImportError as error:
-    raise LincBenchError("--dask needs Dask. Install it with: pip install 'linc-bench[dask]'") from error
+    raise LincBenchError("--dask needs Dask. Install it with: pip install -e '.[dask]'") from error
 
 LOCAL, CURRENT = "local", "current"
 GPU = "GPU"  # the resource that workers with an accelerator declare
