@@ -198,6 +198,8 @@ def test_damage_is_not_carried_over_into_a_new_record(quick: Quick, copied: Path
     assert main(command) == 0
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert score_bytes(copied) == score_bytes(quick_run)
+    logits = "runs/*-standard-*/eval_logits.npy"
+    assert one(copied, logits).read_bytes() == one(quick_run, logits).read_bytes()
 
 
 def test_doctor_of_nothing_says_so(fails: Callable[..., str], tmp_path: Path) -> None:
