@@ -9,6 +9,7 @@ from benchmark.errors import unknown_name
 from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import LINE_UPS, Detector
 from detectors.linc import LiNC, LiNCRecipe
+from detectors.post_hoc_trust import PostHocTrust
 
 
 @dataclass(frozen=True)
@@ -107,22 +108,33 @@ FREE = ("LiNC", "AUM", "post-hoc trust")
 
 
 def _ablation() -> tuple[Grid, ...]:
-    """One thing at a time is changed, with LiNC's recipe where it is LiNC's and with both recipes where it is not."""
+    """One thing at a time is changed, with LiNC's recipe where it is LiNC's and with both recipes where it is not.
+
+    Post-hoc trust tells without further training what a longer look, or a later one, would have seen.
+    """
     default = LiNCRecipe()
     recipes = [replace(default, warm_up=w, soft_epochs=s) for w, s in product((2, 5, 10), repeat=2)]
     recipes += [replace(default, components=2)]
     recipes += [replace(default, trust_rate=rate) for rate in (0.3, 3.0)]
     recipes += [replace(default, trust_decay=decay) for decay in (0.0, 0.01, 0.3)]
     recipes += [replace(default, trust_gradient="sample"), replace(default, soft_correction="entropy")]
-    base = replace(SMALL, datasets=SMALLEST, line_ups=line_ups_of(lambda detector: detector.name in FREE)[:1])
-    own = LineUp("original", tuple(LiNC(recipe) for recipe in recipes))
-    both = [
-        *(replace(base, training=replace(base.training, batch_size=size)) for size in (32,)),
-        *(replace(base, training=replace(base.training, learning_rate=rate)) for rate in (1e-4, 2e-3)),
-        *(replace(base, training=replace(base.training, weight_decay=decay)) for decay in (0.0, 1e-2)),
-        *(replace(base, backbone=replace(base.backbone, image_size=size)) for size in (56,)),
-    ]
-    return (base, replace(base, recipes=tuple(recipes), line_ups=(own,)), *both)
+    looks = [PostHocTrust(replace(default, warm_up=w)) for w in (10, 20, 70)]
+    looks += [PostHocTrust(moment="end of epoch")]
+    everyone = line_ups_of(lambda detector: detector.name not in COSTLY)[:1]
+    own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
+    grids: list[Grid] = []
+    for dataset, seeds in (("breastmnist", (0, 1, 2)), ("pneumoniamnist", ONE_SEED)):
+        base = replace(SMALL, datasets=(dataset,), training_seeds=seeds, line_ups=everyone)
+        train = base.training
+        grids += [
+            replace(base, line_ups=(LineUp("original", (*everyone[0].detectors, *looks)),)),
+            replace(base, recipes=tuple(recipes), line_ups=own),
+            *(replace(base, training=replace(train, batch_size=size)) for size in (32,)),
+            *(replace(base, training=replace(train, learning_rate=rate)) for rate in (1e-4, 2e-3)),
+            *(replace(base, training=replace(train, weight_decay=decay)) for decay in (0.0, 1e-2)),
+            *(replace(base, backbone=replace(base.backbone, image_size=size)) for size in (56,)),
+        ]
+    return tuple(grids)
 
 
 STUDIES: tuple[Study, ...] = (

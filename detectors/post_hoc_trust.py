@@ -2,6 +2,7 @@
 
 α ← α − η((−log p_ỹ − H(p))/B + λα), as in detectors/linc.py, without feeding α back into training: the difference to
 LiNC is what that feedback adds. The batch size B scales the steps but not the ranking, unless trust leaves [0, 1].
+`moment` takes the logits at the end of each epoch: the same recursion on a network that has learned a little more.
 """
 
 from dataclasses import dataclass, field
@@ -11,10 +12,10 @@ import numpy as np
 from scipy.special import log_softmax
 
 from benchmark.record import RunRecord
-from benchmark.recorders import TRAIN_LOGITS, Signal
+from benchmark.recorders import Signal
 from detectors.base import Detector
 from detectors.linc import LiNCRecipe
-from detectors.logits import given_class
+from detectors.logits import Moment, given_class, logits_at
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,11 @@ class PostHocTrust(Detector):
 
     like: LiNCRecipe = field(default=LiNCRecipe())
     batch_size: int | None = None  # that of the run, or the paper's 128 where the record does not tell
+    moment: Moment = "presentation"
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (TRAIN_LOGITS,)
+        return (logits_at(self.moment),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.like.warm_up, epochs)
@@ -37,7 +39,8 @@ class PostHocTrust(Detector):
         batch_size = self.batch_size or (record.settings["training"]["batch_size"] if record.settings else 128)
         scale = 1 / batch_size if self.like.trust_gradient == "mean" else 1.0
         until_then = record.first_epochs(self.epochs_used(record.epochs))
-        return until_then.map_samples(lambda labels, logits: self._score(labels, logits, scale), TRAIN_LOGITS)
+        logits = logits_at(self.moment)
+        return until_then.map_samples(lambda labels_B, logits_EBK: self._score(labels_B, logits_EBK, scale), logits)
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, scale: float) -> np.ndarray:
         log_p_EBK = log_softmax(logits_EBK.astype(np.float64), axis=2)

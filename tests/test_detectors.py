@@ -20,6 +20,7 @@ from detectors.datamaps import DataMaps
 from detectors.el2n import EL2N
 from detectors.forgetting import Forgetting
 from detectors.linc import LiNC, LiNCObjective, LiNCRecipe
+from detectors.logits import Moment
 from detectors.loss_mixture import LossMixture
 from detectors.mean_loss import LastLoss, MeanLoss
 from detectors.nearest_neighbours import Neighbours
@@ -245,16 +246,17 @@ def test_loss_mixture_is_a_posterior_that_rises_with_the_loss() -> None:
     assert scores[is_mislabelled].mean() > 0.5 > scores[~is_mislabelled].mean()
 
 
-def test_post_hoc_trust_is_lincs_recursion_on_recorded_logits() -> None:
+@pytest.mark.parametrize(("moment", "signal"), [("presentation", "train_logits"), ("end of epoch", "eval_logits")])
+def test_post_hoc_trust_is_lincs_recursion_on_recorded_logits(moment: Moment, signal: str) -> None:
     """The same logits through LiNC's own objective, while its trust is not fed back."""
     record, _ = planted(epochs=6, n=64, wrong=12)
-    logits = torch.from_numpy(record.arrays["train_logits"].copy())
+    logits = torch.from_numpy(record.arrays[signal].copy())
     objective = LiNCObjective(
         LiNCRecipe(), torch.from_numpy(record.given_labels), TrainingSettings(epochs=6, batch_size=64)
     )
     for epoch in range(1, 6):
         objective.loss(epoch, torch.arange(64), logits[epoch - 1])
-    scores = PostHocTrust(batch_size=64).score(record)
+    scores = PostHocTrust(batch_size=64, moment=moment).score(record)
     np.testing.assert_allclose(scores, 1 - objective.trust.numpy(), atol=1e-6)
-    order = np.argsort(PostHocTrust(batch_size=128).score(record))
+    order = np.argsort(PostHocTrust(batch_size=128, moment=moment).score(record))
     assert (order == np.argsort(scores)).all(), "the batch size does not change the ranking"

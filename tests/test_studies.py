@@ -78,8 +78,9 @@ def test_what_is_not_said_is_not_changed() -> None:
         assert changed(study.name, "--device", "cpu") == study
 
 
-def test_the_ablation_changes_one_thing_at_a_time() -> None:
-    base, of_linc, *others = study_named("ablation").grids
+@pytest.mark.parametrize("dataset", study_named("ablation").datasets)
+def test_the_ablation_changes_one_thing_at_a_time(dataset: str) -> None:
+    base, of_linc, *others = [grid for grid in study_named("ablation").grids if grid.datasets == (dataset,)]
     assert base.recipes[1] in of_linc.recipes
     for grid in others:
         differing = [
@@ -89,5 +90,6 @@ def test_the_ablation_changes_one_thing_at_a_time() -> None:
             if value != vars(usual)[name]
         ]
         assert len(differing) == 1
+        assert grid.training_seeds == base.training_seeds
     phases = {(recipe.warm_up, recipe.soft_epochs) for recipe in of_linc.recipes}
     assert len(phases) == 9
