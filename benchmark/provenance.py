@@ -30,11 +30,21 @@ def origin() -> dict[str, Json]:
 
 
 def commit() -> str:
-    """The code's commit: noted, not part of any identity."""
-    here = Path(__file__).parent
+    """The code's commit, and whether the code was changed since: noted, not part of any identity.
+
+    A study writes into results/ and figures/, which is no change of the code.
+    """
     release = f"release {version('linc-bench')}"
     try:
-        answer = subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True)
+        is_tracked = _git("ls-files", "benchmark", "detectors")  # else the repository, if any, is somebody else's
+        known = _git("rev-parse", "--short", "HEAD") if is_tracked else ""
+        changed = _git("status", "--porcelain", "--", "benchmark", "detectors")
     except OSError:  # no git on this machine
         return release
-    return answer.stdout.strip() or release
+    return f"{known}-dirty" if known and changed else known or release
+
+
+def _git(*arguments: str) -> str:
+    """What git says of the folder above this one; nothing where it is no repository."""
+    above = Path(__file__).parent.parent
+    return subprocess.run(["git", "-C", above, *arguments], capture_output=True, text=True).stdout.strip()

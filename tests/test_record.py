@@ -1,10 +1,12 @@
 """Records: read-only, cut to their first epochs, made from anybody's arrays, and honest when damaged."""
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmark import provenance
 from benchmark import record as record_module
 from benchmark.errors import LincBenchError
 from benchmark.record import RunRecord, open_record
@@ -100,3 +102,26 @@ def test_a_record_tells_how_it_came_about(quick_run: Path) -> None:
     assert about["commit"]
     assert about["seconds"]["training"] > 0
     assert about["process_peak_bytes"] > 2**20
+
+
+def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> str:
+        identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
+        ).stdout.decode()
+
+    for folder in ("benchmark", "detectors", "results"):
+        (tmp_path / folder).mkdir()
+    code, table = tmp_path / "benchmark" / "provenance.py", tmp_path / "results" / "metrics.csv"
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    git("init")
+    code.touch()
+    assert provenance.commit().startswith("release"), "a repository that does not track the code is another's"
+    git("add", ".")
+    git("commit", "-m", "code")
+    known = git("rev-parse", "--short", "HEAD").strip()
+    table.write_text("rows")
+    assert provenance.commit() == known
+    code.write_text("changed")
+    assert provenance.commit() == f"{known}-dirty"
