@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from benchmark.claims import PAPER_SETTING
 from benchmark.names import dataset_title
 from benchmark.tables import against_linc, mean_and_spread, short_titles
 
@@ -16,19 +15,6 @@ CORRECTION = ("noisy_precision", "noisy_recall", "label_accuracy_before", "label
 EARLY_STOPPING = (
     "Would stopping early by noisy validation do as well? Standard training stopped, against LiNC's last epoch"
 )
-HYPOTHESES = {
-    "warm_up": "a longer or shorter warm-up changes the result",
-    "soft_epochs": "a longer or shorter soft correction changes the result",
-    "components": "two components over-correct",
-    "trust_rate": "trust moves too slowly or too fast",
-    "trust_decay": "decay of trust decides the ranking",
-    "trust_gradient": "the trust gradient is that of each sample, not of the batch mean",
-    "soft_correction": "soft correction is entropy minimisation, without stopgrad",
-    "batch_size": "the batch is too large or too small",
-    "learning_rate": "the learning rate decides it",
-    "weight_decay": "weight decay decides it",
-    "image_size": "images are too small",
-}
 
 
 def findings_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -44,7 +30,7 @@ def findings_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["question", "data set", "answer"])
 
 
-def _settings(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def by_setting(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Under a name that is as short as can be."""
     if len(rows):
         titles = short_titles(rows)
@@ -52,13 +38,13 @@ def _settings(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             yield title, rows[rows["setting"] == setting]
 
 
-def _original(rows: pd.DataFrame) -> pd.DataFrame:
+def original_line_up(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["line_up"] == "original"] if len(rows) else rows
     return rows[rows["status"] == "ok"] if "status" in rows else rows
 
 
 def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
-    for title, rows in _settings(_several_detectors(_original(metrics))):
+    for title, rows in by_setting(compared(original_line_up(metrics))):
         means = rows.groupby("detector")["auroc"].mean().sort_values(ascending=False)
         if "LiNC" not in means:
             continue
@@ -67,13 +53,13 @@ def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
             f"LiNC is number {list(means.index).index('LiNC') + 1} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
         )
         rival = str(means.index[1]) if best == "LiNC" else best
-        compared = against_linc(rows[rows["detector"] == rival])
+        difference = against_linc(rows[rows["detector"] == rival])
         place = "next" if best == "LiNC" else "the best"
-        text += f"; {place} is {rival} with {means[rival]:.4f} ({compared}, in the runs they share)"
+        text += f"; {place} is {rival} with {means[rival]:.4f} ({difference}, in the runs they share)"
         yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
 
 
-def _several_detectors(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:
+def compared(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:
     """Of settings in which detectors were compared, not only LiNC's variants tried."""
     if rows.empty:
         return rows
@@ -82,7 +68,7 @@ def _several_detectors(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:
 
 
 def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
-    for title, rows in _settings(_several_detectors(_original(auc))):
+    for title, rows in by_setting(compared(original_line_up(auc))):
         means = rows.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
         if "LiNC" not in means.index:
             continue
@@ -103,7 +89,7 @@ def _best_early(auc: pd.DataFrame) -> Iterator[Answer]:
 
 
 def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
-    for title, rows in _settings(_several_detectors(_original(metrics))):
+    for title, rows in by_setting(compared(original_line_up(metrics))):
         post_hoc = rows[rows["detector"] == "post-hoc trust"]
         if len(post_hoc):
             linc = rows.loc[rows["detector"] == "LiNC", "auroc"]
@@ -115,7 +101,7 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
             yield {"question": question, "data set": title, "answer": text}
 
 
-def _pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def accuracy_pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """For each data set and kind of noise, a row per rate and seed that both recipes have, a column per recipe."""
     usual = accuracy[accuracy["recipe"].isin(["standard", USUAL])] if len(accuracy) else accuracy
     for (dataset, noise), rows in usual.groupby(["dataset", "noise"], sort=True) if len(usual) else ():
@@ -126,7 +112,7 @@ def _pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _gains(accuracy: pd.DataFrame) -> Iterator[Answer]:
-    for title, table in _pairs(accuracy):
+    for title, table in accuracy_pairs(accuracy):
         gains = {
             what: (100 * (table[f"{what}_test"][USUAL] - table[f"{what}_test"]["standard"])).groupby("rate")
             for what in ("last", "best")
@@ -145,7 +131,7 @@ def _gains(accuracy: pd.DataFrame) -> Iterator[Answer]:
 
 
 def _early_stopping(accuracy: pd.DataFrame) -> Iterator[Answer]:
-    for title, table in _pairs(accuracy):
+    for title, table in accuracy_pairs(accuracy):
         stopped, linc = (
             column.groupby("rate").mean()
             for column in (table["test_by_noisy_validation"]["standard"], table["last_test"][USUAL])
@@ -160,7 +146,7 @@ def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
         if len(corrections)
         else corrections
     )
-    for title, group in _settings(rows.drop_duplicates("run") if len(rows) else rows):
+    for title, group in by_setting(rows.drop_duplicates("run") if len(rows) else rows):
         share = {column: f"{group[column].mean():.3f}" for column in CORRECTION}
         text = (
             f"{share['noisy_precision']} of its noisy component are mislabelled, and it holds {share['noisy_recall']} "
@@ -172,50 +158,3 @@ def _corrections(corrections: pd.DataFrame) -> Iterator[Answer]:
                 f"no label is wrong before; after its corrections {share['label_accuracy_after']} of labels are right"
             )
         yield {"question": "Does the mixture find whom to relabel?", "data set": title, "answer": text}
-
-
-def hypothesis_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
-    """Why LiNC does better or worse than the paper says: one row per thing that was changed, where anything was.
-
-    What is changed in LiNC alone is compared with LiNC as it is; what is changed for both recipes also with standard
-    training.
-    """
-    if metrics.empty or accuracy.empty:
-        return pd.DataFrame()
-    rows = []
-    accuracy = accuracy[np.isclose(accuracy["rate"], 0.2) & (accuracy["noise"] == "symmetric")]
-    tried = accuracy[accuracy["recipe"] != "standard"].groupby("dataset")[["setting", "recipe"]].value_counts()
-    several = tried.groupby("dataset").size()
-    accuracy = accuracy[accuracy["dataset"].isin(several[several > 1].index)]
-    linc = metrics[metrics["detector"].str.match(r"LiNC( \(|$)") & (metrics["status"] == "ok")]
-    for dataset, of_dataset in accuracy.groupby("dataset", sort=True):
-        for (setting, recipe), group in of_dataset.groupby(["setting", "recipe"], sort=False):
-            if recipe == "standard":
-                continue
-            standard = of_dataset[(of_dataset["setting"] == setting) & (of_dataset["recipe"] == "standard")]
-            detected = linc[(linc["setting"] == setting) & linc["run"].isin(group["run"])]
-            aum = metrics[(metrics["setting"] == setting) & (metrics["detector"] == "AUM")]
-            changed = _changed(group, accuracy)
-            rows.append(
-                {
-                    "hypothesis": "; ".join(HYPOTHESES[name] for name in changed) or "–",
-                    "changed": ", ".join(f"{name} = {value}" for name, value in changed.items()) or "nothing",
-                    "data set": dataset_title(str(dataset)),
-                    "LiNC's AUROC": mean_and_spread(detected["auroc"]),
-                    "AUM's": mean_and_spread(aum["auroc"]) if len(standard) else "",
-                    "LiNC's last epoch": mean_and_spread(group["last_test"]),
-                    "standard's": mean_and_spread(standard["last_test"]) if len(standard) else "",
-                    "seeds": group["training_seed"].nunique(),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _changed(runs: pd.DataFrame, everything: pd.DataFrame) -> dict[str, str]:
-    """In what these runs depart from the paper's hyper-parameters, or from the size of most images."""
-    first = runs.iloc[0]
-    usual = PAPER_SETTING | {"image_size": everything["image_size"].mode()[0]}
-    knobs = ("batch_size", "learning_rate", "weight_decay", "image_size")
-    found = {column: f"{first[column]:g}" for column in knobs if first[column] != usual[column]}
-    inside = str(first["recipe"]).partition(" (")[2].removesuffix(")")
-    return found | dict(part.split("=") for part in inside.split(", ") if part)

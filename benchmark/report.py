@@ -14,7 +14,9 @@ from benchmark.canvas import save
 from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
-from benchmark.findings import findings_table, hypothesis_table
+from benchmark.findings import findings_table
+from benchmark.headlines import headlines
+from benchmark.hypotheses import NOTE, hypothesis_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.names import dataset_title, network_title
 from benchmark.overhead_plots import draw_overhead
@@ -141,10 +143,11 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
     """As Markdown and LaTeX."""
     for kind, group in groups.items():
         stable = [(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
-        text = "\n".join(as_markdown(title, table) for title, table in stable)
-        write_text(results.tables(name) / f"{kind}.md", "\n".join([text, *(f"{note}\n" for note in group.notes)]))
-        latex = "\n".join(as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable))
-        write_text(results.tables(name) / f"{kind}.tex", latex)
+        parts = [*(as_markdown(title, table) for title, table in stable), *(f"{note}\n" for note in group.notes)]
+        write_text(results.tables(name) / f"{kind}.md", "\n".join(parts))
+        latex = [as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable)]
+        if latex:
+            write_text(results.tables(name) / f"{kind}.tex", "\n".join(latex))
 
 
 def paper_groups(results: ResultsFolder) -> dict[str, Group]:
@@ -156,15 +159,16 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
     found = verdicts(usual["metrics"], usual["accuracy"])
     if not found:
         return {}
-    tried = hypothesis_table(tables["metrics"], tables["accuracy"])
+    tried = _one("One thing changed at a time", hypothesis_table(tables))
     groups = {
-        "findings": Group("What we found", _one("Questions and answers", findings_table(usual))),
-        "hypotheses": Group("What was tried to explain it", _one("One thing changed at a time", tried)),
+        "headlines": Group("What we found", [], headlines(usual)),
+        "findings": Group("What we found, data set by data set", _one("Questions and answers", findings_table(usual))),
+        "hypotheses": Group("What was tried to explain it", tried, [NOTE] if tried else []),
         "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),
         "verdicts": Group("The paper, number by number", _one("Every number of it", verdict_table(found)), [RULES]),
         "runs": Group("What was run", _one("Runs, and what they took", effort_table(tables["runs"]))),
     }
-    return {name: group for name, group in groups.items() if group.tables}
+    return {name: group for name, group in groups.items() if group.tables or group.notes}
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:

@@ -188,7 +188,7 @@ def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
     measured = metrics[metrics["status"] == "ok"]
     columns = short_titles(measured)
     means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
-    ranks = means.rank(ascending=False)[means.notna().all(axis=1)].mean(axis=1)  # of those measured everywhere
+    ranks = means.dropna().rank(ascending=False).mean(axis=1)  # of those measured everywhere
     order = [*ranks.sort_values().index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
     rows = []
     for detector in order:

@@ -160,6 +160,7 @@ class LiNC(Detector):
     summary: ClassVar[str] = "one minus the trust learned during the warm-up"
 
     recipe: LiNCRecipe = field(default=LiNCRecipe())
+    average_runs: bool = False  # over training seeds, as EL2N's authors do with theirs
 
     @property
     def training(self) -> Recipe:
