@@ -66,7 +66,7 @@ def status(options: argparse.Namespace, console: Console) -> int:
     for run_id, failed in found.failed.items():
         log = results.log(run_id)
         where = f"; details: {log}" if log.exists() else ""
-        table.add_row(run_id, "failed", f"{failed.reason} (tried {failed.attempts} times{where})")
+        table.add_row(run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{where})")
     for run_id in found.stale:
         table.add_row(run_id, "stale", "begun, and nobody is at it; the same command does it again")
     if table.row_count:

@@ -8,7 +8,6 @@ leaves a mark with its checksum, so that a killed computation goes on where it s
 import json
 import math
 import shutil
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,7 +23,17 @@ from benchmark.datasets import Dataset, DatasetInfo, Images
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of, settings_of
 from benchmark.layout import slug
-from benchmark.storage import PARTIAL, UNREADABLE, MappedRows, new_array, open_array, seal, write_json, write_text
+from benchmark.storage import (
+    PARTIAL,
+    UNREADABLE,
+    MappedRows,
+    checksum,
+    new_array,
+    open_array,
+    seal,
+    write_json,
+    write_text,
+)
 from benchmark.training import TrainingSettings
 
 BATCH = 32
@@ -148,7 +157,7 @@ def keep_chunk(folder: Path, chunk: range, values: np.ndarray) -> None:
 
 
 def _checksum(values: np.ndarray) -> str:
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
+    return checksum([values.tobytes()])
 
 
 def finish_store(folder: Path) -> None:

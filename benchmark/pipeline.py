@@ -137,13 +137,13 @@ def _note_failure(unit: Unit, outcome: Outcome, attempts: int) -> None:
     """For `linc-bench status`; what has succeeded since is forgotten."""
     results = unit.sources.results
     note = results.failed(unit.run.run_id)
-    if outcome.error is None:
+    reasons = [f"{detector}: {reason}" for detector, reason in outcome.failures.items()]
+    if outcome.error is None and not reasons:
         note.unlink(missing_ok=True)
-        if not outcome.failures:
-            results.log(unit.run.run_id).unlink(missing_ok=True)
+        results.log(unit.run.run_id).unlink(missing_ok=True)
         return
     with suppress(OSError):  # where the disk is full, the reason is shown all the same
-        write_json(note, {"reason": outcome.error, "attempts": attempts})
+        write_json(note, {"reason": outcome.error or "; ".join(reasons), "attempts": attempts})
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -28,6 +28,7 @@ class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console
         self._pending: dict[str, Unit] = {}
+        self._epochs_done: dict[str, int] = {}  # of pending units, as last told
         self._said: set[str] = set()
 
     def say(self, text: str) -> None:
@@ -71,12 +72,10 @@ class Progress:
         self._pending.pop(unit.run.run_id, None)
 
     def _epochs_left(self, unit: Unit) -> int:
-        total = unit.run.training.epochs
-        try:
-            done = json.loads(unit.sources.results.running(unit.run.run_id).read_text())["epoch"]
-        except (OSError, ValueError):
-            done = 0
-        return total - int(done)
+        run_id = unit.run.run_id
+        with suppress(OSError, ValueError):  # not begun, or trained and being scored: what was told last still holds
+            self._epochs_done[run_id] = int(json.loads(unit.sources.results.running(run_id).read_text())["epoch"])
+        return unit.run.training.epochs - self._epochs_done.get(run_id, 0)
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:

@@ -2,7 +2,6 @@
 
 import json
 import time
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.plan import Unit
 from benchmark.record import open_record
-from benchmark.storage import UNREADABLE, write_json, write_npy
+from benchmark.storage import UNREADABLE, checksum, write_json, write_npy
 from detectors import Detector
 
 SCORE_DTYPE = np.dtype([("sample", "<i8"), ("score", "<f8")])
@@ -30,7 +29,7 @@ def score_record(unit: Unit, detector: Detector) -> None:
     table = np.empty(n, dtype=SCORE_DTYPE)
     table["sample"], table["score"] = np.arange(n), scores
     path = unit.score_file(detector)
-    about = {"detector": settings_of(detector), "seconds": seconds, "crc32": zlib.crc32(table.tobytes())}
+    about = {"detector": settings_of(detector), "seconds": seconds, "crc32": checksum([table.tobytes()])}
     write_json(path.with_suffix(".json"), about)
     write_npy(path, table)
 
@@ -46,7 +45,7 @@ def has_scores(unit: Unit, detector: Detector) -> bool:
 def read_scores(path: Path) -> tuple[np.ndarray, float]:
     """Scores in sample order, and the seconds it took to compute them; damaged ones are a `ValueError`."""
     table, about = np.load(path, allow_pickle=False), json.loads(path.with_suffix(".json").read_text())
-    if about.get("crc32", zlib.crc32(table.tobytes())) != zlib.crc32(table.tobytes()):  # older files have none
+    if about["crc32"] != checksum([table.tobytes()]):
         raise ValueError("the scores changed since they were written")
     scores = np.empty(len(table))
     scores[table["sample"]] = table["score"]

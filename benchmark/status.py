@@ -23,6 +23,8 @@ class Running:
 
 @dataclass(frozen=True)
 class Failed:
+    """A run that could not be trained, or that some detectors could not score."""
+
     reason: str
     attempts: int
 
@@ -41,11 +43,11 @@ def read_status(results: ResultsFolder) -> Status:
     begun = {name.removeprefix(PARTIAL) for name in names if name.startswith(PARTIAL)}
     begun |= set(results.all_running())
     at_work = {run_id for run_id in begun if is_held(results, run_id)}
-    done = tuple(sorted(name for name in names if not name.startswith(".")))
+    failed = {path.stem: _failed(path) for path in results.all_failed() if path.stem not in at_work}
     return Status(
-        done=done,
+        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in failed)),
         running={run_id: _running(results.running(run_id)) for run_id in sorted(at_work)},
-        failed={path.stem: _failed(path) for path in results.all_failed() if path.stem not in at_work},
+        failed=failed,
         stale=tuple(sorted(begun - at_work)),
     )
 

@@ -197,6 +197,10 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
     assert "not finite" in rows.loc["not a number", "reason"]
     assert rows.loc["AUM", "status"] == "ok"
     assert "failed: raises" in capsys.readouterr().out
+    assert main(["status", "--results", str(copied)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "raises: ZeroDivisionError: by a test; not a number: " in told
+    assert "1 done, 0 running, 1 failed, 0 stale" in told
 
 
 # Input that is wrong: a sentence, a non-zero exit, nothing half-written.

@@ -57,7 +57,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     assert main(["status", "--results", str(tmp_path / "results")]) == 0
     told = said(capsys)
     assert "1 done, 0 running, 1 failed, 0 stale" in told
-    assert "the disk was away (tried 3 times" in told
+    assert "the disk was away (attempts: 3" in told
     log = ResultsFolder(tmp_path / "results").log(linc).read_text()
     assert "Traceback" in log
     assert "the disk was away" in log
