@@ -24,6 +24,11 @@ WORDS = (
     "question",
     "answer",
     "hypothesis",
+    "LiNC's AUROC",
+    "its lead",
+    "its gain",
+    "explains its place",
+    "explains its gain",
 )  # not numbers
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 
