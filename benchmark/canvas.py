@@ -54,9 +54,12 @@ def line_style(index: int) -> dict[str, Any]:
 def panels(
     count: int, size: tuple[float, float], margin: float = 0.0, columns: int = 3, entries: int = 0, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A grid of panels of this size in inches, with a margin for long labels and room for a legend's entries below."""
-    columns, alone = min(columns, count), 1.4 if count == 1 and not margin else 1.0
-    rows = -(-count // columns)
+    """A grid of panels of this size in inches, with a margin for long labels and room for a legend's entries below.
+
+    So many columns at most, and no more than it takes for as few rows: four panels are two by two, not three and one.
+    """
+    rows, alone = -(-count // columns), 1.4 if count == 1 and not margin else 1.0
+    columns = -(-count // rows)
     inches = (margin + alone * size[0] * columns, alone * size[1] * rows + 0.4 + 0.17 * -(-entries // max(2, columns)))
     figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, layout="constrained", **shared)
     for unused in axes.flat[count:]:

@@ -53,12 +53,15 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
     margin, lines = room(labels)
     height = 0.6 + (0.12 + 0.12 * lines) * len(order)
-    figure, axes = panels(len(groups), (3.0, height), margin=margin, sharex=True, sharey=True)
+    width, columns = (2.3, 4) if len(groups) == 4 else (3.0, 3)
+    figure, axes = panels(len(groups), (width, height), margin=margin, columns=columns, sharex=True, sharey=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         for position, detector in enumerate(order):
             _detector_row(axis, position, group[group["detector"] == detector])
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
-        axis.set(title=title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4))
+        axis.set(
+            title=title.replace(", ", ",\n", 1) if columns > 3 else title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4)
+        )
         axis.set_yticks(range(len(order)), labels)
         axis.grid(axis="x", linewidth=0.4)
     only_outer_labels(axes)
