@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark import pipeline
 from tests.faults.campaign import KINDS, Campaign
 from tests.test_interruptions import Quick
 
@@ -20,3 +21,14 @@ def test_after_every_fault_the_results_are_those_without(
     assert sum(campaign.injected.values()) == count
     kinds = ", ".join(f"{number} × {kind}" for kind, number in campaign.injected.items())
     record_property("told", f"{count} faults injected ({kinds}): nothing lost, nothing wrong")
+
+
+def test_the_campaign_notices_damage_that_nobody_repairs(
+    quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if checksums were not compared."""
+    campaign = Campaign(quick, quick_run, tmp_path / "results", random.Random(0))
+    monkeypatch.setattr(pipeline, "damage", lambda folder: None)
+    monkeypatch.setattr(Campaign, "any_file", lambda self: next((self.results / "runs").glob("*/train_logits.npy")))
+    with pytest.raises(AssertionError, match="records after flipped bit"):
+        campaign.inject("flipped bit")
