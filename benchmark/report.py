@@ -47,7 +47,15 @@ from benchmark.tables import (
     spread_note,
     troubles,
 )
-from benchmark.verdicts import RULES, as_in_the_paper, count_table, of_the_paper, verdict_table, verdicts
+from benchmark.verdicts import (
+    RULES,
+    as_in_the_paper,
+    count_table,
+    in_a_sentence,
+    of_the_paper,
+    verdict_table,
+    verdicts,
+)
 
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
 CAPTIONS = "captions.json"
@@ -161,7 +169,7 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
         return {}
     tried = _one("One thing changed at a time", hypothesis_table(tables))
     groups = {
-        "headlines": Group("What we found", [], headlines(usual)),
+        "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(found)]),
         "findings": Group("What we found, data set by data set", _one("Questions and answers", findings_table(usual))),
         "hypotheses": Group("What was tried to explain it", tried, [NOTE] if tried else []),
         "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),

@@ -25,6 +25,7 @@ RULES = (
     "accuracies, as the paper's appear to be. Two-class data sets are judged under noise that may draw the true class "
     "again, where that was run, since the paper's numbers at 50 % are impossible otherwise."
 )
+TEXT = "Text (averages)"
 KEYS = ("run", "line_up", "detector", "epochs_read", "class", "epoch", "component")
 
 
@@ -76,6 +77,22 @@ def count_table(found: list[Verdict]) -> pd.DataFrame:
         counts = {verdict: of_it.count(verdict) for verdict in VERDICTS}
         rows.append({"where": where, "numbers": len(of_it)} | counts)
     return pd.DataFrame(rows)
+
+
+def in_a_sentence(found: list[Verdict]) -> str:
+    """How much of the paper was tested, and what came out; levels of accuracy apart from averages of differences."""
+
+    def counted(some: list[Verdict]) -> str:
+        verdicts = [one.verdict for one in some if one.verdict != UNTESTED]
+        counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts]
+        return f"{len(verdicts)} of {len(some)} could be tested ({', '.join(counts) or 'none'})"
+
+    averages = [one for one in found if one.where == TEXT]
+    levels = [one for one in found if one.where != TEXT]
+    return (
+        f"Is the paper reproduced? Of the numbers in its tables, {counted(levels)}, with another network and smaller "
+        f"images than the paper's; of the averages and gains in its text, {counted(averages)}."
+    )
 
 
 def judge_value(claimed: float, ours: float, unit: str = "accuracy", spread: float = 0.0) -> str:
@@ -139,7 +156,8 @@ def _table_2(accuracy: pd.DataFrame) -> Iterator[Verdict]:
     ours = accuracy[(accuracy["rate"] == 0) & (accuracy["recipe"] == "standard")] if len(accuracy) else accuracy
     for dataset, claimed in clean[paper.OWN_MODEL].items():
         runs = ours[ours["stands_for"] == dataset] if len(ours) else ours
-        yield _judged(where, f"{dataset_title(str(dataset))}, best epoch", claimed, runs, "best_batch_mean")
+        claim, missing = f"{dataset_title(str(dataset))}, best epoch", _why_missing(accuracy, str(dataset))
+        yield _judged(where, claim, claimed, runs, "best_batch_mean", missing)
     run = clean.loc[clean.index.isin(ours["stands_for"])] if len(ours) else clean[:0]
     mine = run.assign(**{paper.OWN_MODEL: ours.groupby("stands_for")["best_batch_mean"].mean()}) if len(run) else run
     counts = [paper.best_on_clean(table) for table in (clean, mine)]
@@ -156,7 +174,7 @@ def _table_3(accuracy: pd.DataFrame) -> Iterator[Verdict]:
         runs = runs[np.isclose(runs["rate"], rate) & (runs["recipe"] == recipe)] if len(runs) else runs
         for epoch in ("best", "last"):
             claim = f"{dataset_title(dataset)}, {rate:.0%} noise, {RECIPES[recipe]}, {epoch} epoch"
-            yield _judged(where, claim, cell[epoch], runs, f"{epoch}_batch_mean")
+            yield _judged(where, claim, cell[epoch], runs, f"{epoch}_batch_mean", _why_missing(accuracy, dataset))
 
 
 def _possible_noise(runs: pd.DataFrame) -> pd.DataFrame:
@@ -165,10 +183,15 @@ def _possible_noise(runs: pd.DataFrame) -> pd.DataFrame:
     return inclusive if len(inclusive) else runs[runs["noise"] == "symmetric"]
 
 
-def _judged(where: str, claim: str, claimed: float, runs: pd.DataFrame, column: str) -> Verdict:
+def _why_missing(accuracy: pd.DataFrame, dataset: str) -> str:
+    known = len(accuracy) and dataset in set(accuracy["stands_for"])
+    return "this rate was not run" if known else f"{dataset_title(dataset)} was not run"
+
+
+def _judged(where: str, claim: str, claimed: float, runs: pd.DataFrame, column: str, missing: str = "") -> Verdict:
     shown = f"{claimed:.4f}"
     if runs.empty:
-        return Verdict(where, claim, shown, "–", UNTESTED, "was not run")
+        return Verdict(where, claim, shown, "–", UNTESTED, missing)
     values, seeds = runs[column], runs["training_seed"].nunique()
     spread = values.std(ddof=1) if len(values) > 1 else 0.0
     setting = in_words(runs.iloc[0], ("dataset", "noise", "backbone", "image_size"))
@@ -180,7 +203,7 @@ def _judged(where: str, claim: str, claimed: float, runs: pd.DataFrame, column: 
 
 def _text(accuracy: pd.DataFrame) -> Iterator[Verdict]:
     """Averages of the text: ours over the cells that were run, judged against the paper's over the very same cells."""
-    where, theirs = "Text (averages)", paper.noisy_accuracy()
+    where, theirs = TEXT, paper.noisy_accuracy()
     noisy = accuracy[accuracy["rate"] > 0] if len(accuracy) else accuracy
     ours, same, over = pd.DataFrame(columns=theirs.columns), theirs[:0], ""
     if len(noisy):

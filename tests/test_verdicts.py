@@ -17,6 +17,7 @@ from benchmark.verdicts import (
     VERDICTS,
     as_in_the_paper,
     count_table,
+    in_a_sentence,
     judge_gain,
     judge_value,
     of_the_paper,
@@ -74,7 +75,11 @@ def test_what_was_run_is_judged_and_the_rest_is_not_testable() -> None:
     assert (table.loc[own, "verdict"] == REPRODUCED).all()
     assert table.loc[own, "why"].str.contains("BloodMNIST (rebuilt)", regex=False).all(), "a rebuilt file says so"
     assert (table.loc[~own, "verdict"] == UNTESTED).all()
-    assert (table.loc[~own, "why"] == "was not run").all()
+    assert table.loc[~own, "why"].str.fullmatch(r"\w+MNIST was not run").all()
+    some = [row for row in like_the_paper("breastmnist", "breastmnist") if row["rate"] < 0.3]
+    table = of(some).query("where == 'Table 3 (noise)' and verdict == @UNTESTED")
+    of_breast = table[table["claim"].str.startswith("BreastMNIST")]
+    assert (of_breast["why"] == "this rate was not run").all()
 
 
 def test_two_classes_are_compared_under_the_noise_that_the_paper_can_have_had() -> None:
@@ -175,6 +180,13 @@ def test_counts_add_up() -> None:
     counts = count_table(found)
     assert (counts[list(VERDICTS)].sum(axis=1) == counts["numbers"]).all()
     assert counts["numbers"].sum() == len(found)
+
+
+def test_the_sentence_counts_levels_and_averages_apart() -> None:
+    rows = pd.DataFrame(like_the_paper("breastmnist", "breastmnist"))
+    said = in_a_sentence(verdicts(pd.DataFrame(), of_the_paper(rows, STUDIES)))
+    assert "tables, 20 of 220 could be tested (20 reproduced)" in said
+    assert "text, 15 of 17 could be tested (15 reproduced)" in said
 
 
 def test_other_data_says_nothing_of_the_paper() -> None:
