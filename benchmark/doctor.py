@@ -47,7 +47,6 @@ def examine(results: ResultsFolder, report: Report = lambda done, total: None) -
     checks += [(_scores, path) for path in sorted(results.root.glob("scores/*/*.npy"))]
     checks += [(_labels, path) for part in ("labels", "answers") for path in sorted(results.root.glob(f"{part}/*.npz"))]
     checks += [(_temporary, path) for path in sorted(results.root.rglob(".*")) if TEMPORARY.fullmatch(path.name)]
-    checks += [(_note, path) for path in results.all_failed()]
     checks += [(_table, results.table_data(name)) for name in TABLES]
     for number, (check, path) in enumerate(checks, 1):
         yield from check(results, path)
@@ -118,11 +117,6 @@ def _labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
                 file[name]  # reading it compares it with its checksum
     except UNREADABLE as error:
         yield Finding(DAMAGED, path, str(error), "delete it and run its study again: it is written anew")
-
-
-def _note(results: ResultsFolder, path: Path) -> Iterator[Finding]:
-    if results.run(path.stem).exists():
-        yield Finding(ORPHANED, path, "it says that a run failed which is there", DELETE)
 
 
 def _table(results: ResultsFolder, path: Path) -> Iterator[Finding]:

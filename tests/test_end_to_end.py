@@ -201,6 +201,8 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
     told = " ".join(capsys.readouterr().out.split())
     assert "raises: ZeroDivisionError: by a test; not a number: " in told
     assert "1 done, 0 running, 1 failed, 0 stale" in told
+    assert main(["doctor", "--results", str(copied)]) == 0
+    assert "everything is whole" in capsys.readouterr().out, "a failure is no damage"
 
 
 # Input that is wrong: a sentence, a non-zero exit, nothing half-written.
