@@ -12,9 +12,7 @@ Answer = dict[str, str]
 EARLY = (5, 10)  # epochs that LiNC's phases take; what others know by then
 USUAL = "linc"
 CORRECTION = ("noisy_precision", "noisy_recall", "label_accuracy_before", "label_accuracy_after")
-EARLY_STOPPING = (
-    "Would stopping early by noisy validation do as well? Standard training stopped, against LiNC's last epoch"
-)
+EARLY_STOPPING = "Would stopping early by noisy validation do as well?"
 
 
 def findings_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -49,13 +47,12 @@ def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
         if "LiNC" not in means:
             continue
         best = str(means.index[0])
-        text = (
-            f"LiNC is number {list(means.index).index('LiNC') + 1} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
-        )
+        place = means.rank(ascending=False, method="min")["LiNC"]
+        text = f"LiNC is number {place:.0f} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
         rival = str(means.index[1]) if best == "LiNC" else best
         difference = against_linc(rows[rows["detector"] == rival])
-        place = "next" if best == "LiNC" else "the best"
-        text += f"; {place} is {rival} with {means[rival]:.4f} ({difference}, in the runs they share)"
+        which = "next" if best == "LiNC" else "the best"
+        text += f"; {which} is {rival} with {means[rival]:.4f} ({difference}, in the runs they share)"
         yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
 
 
@@ -107,7 +104,7 @@ def accuracy_pairs(accuracy: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]
     for (dataset, noise), rows in usual.groupby(["dataset", "noise"], sort=True) if len(usual) else ():
         measures, seeds = ["last_test", "best_test", "test_by_noisy_validation"], ["noise_seed", "training_seed"]
         table = rows.pivot_table(index=["rate", *seeds], columns="recipe", values=measures).dropna()
-        if table.index.get_level_values("rate").nunique() > 1 and len(table.columns) == 2 * len(measures):
+        if len(table) and len(table.columns) == 2 * len(measures):
             yield f"{dataset_title(str(dataset))}, {noise} noise", table
 
 
@@ -132,11 +129,13 @@ def _gains(accuracy: pd.DataFrame) -> Iterator[Answer]:
 
 def _early_stopping(accuracy: pd.DataFrame) -> Iterator[Answer]:
     for title, table in accuracy_pairs(accuracy):
-        stopped, linc = (
-            column.groupby("rate").mean()
-            for column in (table["test_by_noisy_validation"]["standard"], table["last_test"][USUAL])
-        )
-        text = "; ".join(f"{rate:.0%} noise: {stopped[rate]:.4f} against {linc[rate]:.4f}" for rate in stopped.index)
+        by_rate = table.groupby("rate").mean()
+        stopped, last = by_rate["test_by_noisy_validation"], by_rate["last_test"][USUAL]
+        parts = [
+            f"{rate:.0%} noise: {stopped['standard'][rate]:.4f}, {stopped[USUAL][rate]:.4f} and {last[rate]:.4f}"
+            for rate in by_rate.index
+        ]
+        text = f"standard training stopped, LiNC stopped, LiNC's last epoch: {'; '.join(parts)}"
         yield {"question": EARLY_STOPPING, "data set": title, "answer": text}
 
 

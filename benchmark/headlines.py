@@ -1,159 +1,221 @@
 """What the studies say over all data sets, in sentences: the first thing that a reader of the results sees.
 
-Every sentence is put together from counts and means, so that it says the opposite when the rows do.
+Every sentence is put together from counts and means, so that it says the opposite when the rows do. They are of
+symmetric noise. In averages every data set weighs the same.
 """
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from benchmark import paper
-from benchmark.findings import EARLY, USUAL, accuracy_pairs, by_setting, compared, original_line_up
-from benchmark.tables import against_linc
+from benchmark.findings import EARLY, USUAL, by_setting, compared, original_line_up
+from benchmark.names import dataset_title
+from benchmark.tables import against_linc, mean_ranks
 
-EARLY_EPOCHS = EARLY[-1]
+SEEDS = ["noise_seed", "training_seed"]
+COIN_TOSS = "Two classes at 50 % noise are left out: their labels are coin tosses."
 
 
 def headlines(tables: dict[str, pd.DataFrame]) -> list[str]:
     """From the rows of all studies on real data, by table name; of what was not measured nothing is said."""
-    metrics, epochs = (compared(original_line_up(tables[name])) for name in ("metrics", "auc_by_epochs"))
+    symmetric = {name: rows[rows["noise"] == "symmetric"] if len(rows) else rows for name, rows in tables.items()}
+    metrics, epochs = (
+        _as_claimed(compared(original_line_up(symmetric[name]))) for name in ("metrics", "auc_by_epochs")
+    )
+    cells = accuracy_cells(symmetric["accuracy"])
     return [
         *_places(metrics),
         *_epochs_read(epochs),
         *_feedback(metrics),
-        *_accuracy(tables["accuracy"]),
-        *_early_stopping(tables["accuracy"]),
-        *_corrections(tables["corrections"]),
+        *_accuracy(cells),
+        *_hurts(cells, symmetric["corrections"]),
+        *_early_stopping(cells),
+        *_corrections(symmetric["corrections"]),
     ]
+
+
+def _as_claimed(rows: pd.DataFrame) -> pd.DataFrame:
+    """At the noise rate of the paper's detection table."""
+    return rows[np.isclose(rows["rate"], paper.DETECTION_RATE)] if len(rows) else rows
 
 
 def _places(metrics: pd.DataFrame) -> Iterator[str]:
     """Who is best, and where LiNC stands."""
-    by_dataset = {title: rows.groupby("detector")["auroc"].mean() for title, rows in by_setting(metrics)}
-    by_dataset = {title: means for title, means in by_dataset.items() if "LiNC" in means}
-    if not by_dataset:
+    means = {title: rows.groupby("detector")["auroc"].mean() for title, rows in by_setting(metrics)}
+    ranks = {title: of_it.rank(ascending=False, method="min").to_dict() for title, of_it in means.items()}
+    ranks = {title: rank for title, rank in ranks.items() if "LiNC" in rank}
+    if not ranks:
         return
-    ranks = {title: means.rank(ascending=False).to_dict() for title, means in by_dataset.items()}
     firsts = sum(rank["LiNC"] == 1 for rank in ranks.values())
     stands = ", ".join(
         f"number {rank['LiNC']:.0f} of {len(rank)} on {title} (best: {min(rank, key=rank.__getitem__)})"
         for title, rank in ranks.items()
     )
-    everywhere = pd.concat(list(by_dataset.values()), axis=1).dropna()
-    mean_rank = everywhere.rank(ascending=False).mean(axis=1).to_dict()
-    winner = min(mean_rank, key=mean_rank.__getitem__)
+    overall = mean_ranks(metrics)
+    winner, averaged = str(overall.index[0]), metrics.groupby("detector")["runs_averaged"].max().to_dict()
+    how = f"; its scores are averaged over {averaged[winner]} runs" if averaged[winner] > 1 else ""
     yield (
-        f"Is LiNC the best detector? On {firsts} of {len(ranks)} data sets at {paper.DETECTION_RATE:.0%} noise: it is "
-        f"{stands}. Of the {len(mean_rank)} detectors measured on all of them, {winner} has the best mean rank "
-        f"({mean_rank[winner]:.1f}); LiNC's is {mean_rank['LiNC']:.1f}."
+        f"Is LiNC the best detector? At {paper.DETECTION_RATE:.0%} noise it is on {firsts} of {len(ranks)} data sets: "
+        f"{stands}. Of the {len(overall)} detectors measured on all of them, {winner} has the best mean rank "
+        f"({overall.iloc[0]:.1f}{how}); LiNC's is {overall['LiNC']:.1f}."
     )
 
 
 def _epochs_read(auc: pd.DataFrame) -> Iterator[str]:
     """Whether LiNC's lead over AUM, and over the paper's others, is one of the epochs that they read."""
-    means = auc.groupby(["setting", "detector", "epochs_read"])["auroc"].mean().unstack() if len(auc) else auc
-    if means.empty or EARLY_EPOCHS not in means or not {"LiNC", "AUM"} <= set(means.index.unique("detector")):
+    if auc.empty:
         return
-    last = int(means.columns.max())
+    means = auc.groupby(["setting", "detector", "epochs_read"])["auroc"].mean().unstack()
+    last, early = int(means.columns.max()), EARLY[0]
+    if not {"LiNC", "AUM"} <= set(means.index.unique("detector")) or not {*EARLY} <= set(means):
+        return
     linc, aum = (means.xs(name, level="detector") for name in ("LiNC", "AUM"))
-    late, early = ((linc[last] - aum[epochs]).to_numpy(float) for epochs in (last, EARLY_EPOCHS))
-    average = means.groupby("detector").mean()
-    others = [name for name in paper.DETECTION if name in average.index and name != "LiNC"]
-    falls = (average[EARLY_EPOCHS] > average[last]).to_dict()
-    better = [name for name in others if falls[name]]
+    leads = [(linc[last] - aum[epochs]).dropna().to_numpy(float) for epochs in (last, early)]
+    change = (means[early] - means[last]).groupby("detector").mean().to_dict()
+    keeps_reading = means[EARLY[-1]].ne(means[last]).groupby("detector").any().to_dict()
+    others = [name for name in paper.DETECTION if keeps_reading.get(name) and name != "LiNC"]
+    better = [name for name in others if change[name] > 0]
     yield (
-        f"At which epochs? LiNC reads its warm-up. It is ahead of AUM on {(late > 0).sum()} of {len(late)} data sets "
-        f"if AUM reads all {last} epochs (mean lead {late.mean():+.3f}), and on {(early > 0).sum()} of them if AUM "
-        f"reads the first {EARLY_EPOCHS} ({early.mean():+.3f}). Of the paper's other detectors, {len(better)} of "
-        f"{len(others)} find more after {EARLY_EPOCHS} epochs than after {last}"
-        f"{f' ({_list(better)})' if better else ''}."
+        f"At which epochs? LiNC reads the {early} epochs of its warm-up. It is ahead of AUM on {(leads[0] > 0).sum()} "
+        f"of {len(leads[0])} data sets if AUM reads all {last} epochs (mean lead {leads[0].mean():+.3f}), and on "
+        f"{(leads[1] > 0).sum()} if AUM reads the same {early} ({leads[1].mean():+.3f}). Of the paper's other "
+        f"detectors that read every epoch, {len(better)} of {len(others)} find more after {early} epochs than after "
+        f"{last}{_in_brackets(better)}."
     )
+
+
+def _in_brackets(names: list[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""
 
 
 def _feedback(metrics: pd.DataFrame) -> Iterator[str]:
     rows = [rows[rows["detector"] == "post-hoc trust"] for _, rows in by_setting(metrics)]
     rows = [some for some in rows if some["minus_linc"].notna().any()]
     if rows:
-        differences = [some["minus_linc"].mean() for some in rows]
+        differences = np.array([some["minus_linc"].mean() for some in rows])
         clear = sum(not against_linc(some).endswith("unclear") for some in rows)
         yield (
-            "What does feeding trust back add to detection? Trust computed afterwards from standard training's logits "
-            f"differs from LiNC's AUROC by {min(differences):+.4f} to {max(differences):+.4f}; the difference is clear "
-            f"on {clear} of {len(rows)} data sets."
+            "What does feeding trust back add to detection? Trust computed afterwards, from standard training's "
+            f"logits, has a higher AUROC than LiNC on {(differences > 0).sum()} of {len(rows)} data sets; the "
+            f"difference is {differences.min():+.4f} to {differences.max():+.4f}, and clear (beyond the 95 % interval "
+            f"in every run) on {clear}."
         )
 
 
-def _accuracy(accuracy: pd.DataFrame) -> Iterator[str]:
-    """Cells are data sets × kinds of noise × rates; each a mean over seeds."""
-    gains = _cells(accuracy, {epoch: (f"{epoch}_test", f"{epoch}_test") for epoch in ("last", "best")})
-    noisy, clean = gains[gains["rate"] > 0], gains[gains["rate"] == 0]
-    if len(noisy):
-        parts = [
-            f"at the {epoch} epoch in {(noisy[epoch] > 0).sum()} of {len(noisy)} settings with noise, by "
-            f"{noisy[epoch].mean():+.1f} points on average"
-            for epoch in ("last", "best")
-        ]
-        yield f"Does LiNC make the classifier more accurate? It does {' and '.join(parts)}."
-    if len(clean):
-        yield (
-            "When does it hurt? Without any noise it is less accurate at the last epoch on "
-            f"{(clean['last'] < 0).sum()} of {len(clean)} data sets ({clean['last'].mean():+.1f} points on average): "
-            f"its mixture always finds somebody to relabel. With noise: {_named(noisy[noisy['last'] < 0])}."
-        )
-
-
-def _early_stopping(accuracy: pd.DataFrame) -> Iterator[str]:
-    cells = _cells(accuracy, {"stopped": ("last_test", "test_by_noisy_validation")})
-    noisy = cells[cells["rate"] > 0]
-    if len(noisy):
-        yield (
-            "Would stopping early do as well? Standard training, stopped at its best epoch on noisy validation labels, "
-            f"is more accurate than LiNC at its last epoch in {(noisy['stopped'] < 0).sum()} of {len(noisy)} settings "
-            f"with noise; over all of them the difference is {-noisy['stopped'].mean():+.1f} points."
-        )
-
-
-def _cells(accuracy: pd.DataFrame, measures: dict[str, tuple[str, str]]) -> pd.DataFrame:
-    """LiNC's measure minus standard training's, in points: a row per data set, kind of noise and rate."""
-    parts = []
-    for title, table in accuracy_pairs(accuracy):
-        differences = {
-            name: 100 * (table[ours][USUAL] - table[theirs]["standard"]) for name, (ours, theirs) in measures.items()
+def accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Differences in points, a row per data set and rate; means over seeds that both recipes have."""
+    measures = ["last_test", "best_test", "test_by_noisy_validation"]
+    rows = accuracy[accuracy["recipe"].isin(["standard", USUAL])] if len(accuracy) else accuracy
+    rows = rows[~((rows["classes"] == 2) & np.isclose(rows["rate"], 0.5))] if len(rows) else rows
+    if rows.empty or rows["recipe"].nunique() < 2:
+        return pd.DataFrame()
+    table = rows.pivot_table(index=["dataset", "rate", *SEEDS], columns="recipe", values=measures).dropna()
+    standard, linc = (table.xs(recipe, axis=1, level="recipe") for recipe in ("standard", USUAL))
+    stopped = standard["test_by_noisy_validation"]
+    differences = 100 * pd.DataFrame(
+        {
+            "last": linc["last_test"] - standard["last_test"],
+            "best": linc["best_test"] - standard["best_test"],
+            "stopped against last": stopped - linc["last_test"],
+            "both stopped": stopped - linc["test_by_noisy_validation"],
         }
-        parts.append(pd.DataFrame(differences).groupby("rate").mean().reset_index().assign(title=title))
-    return pd.concat(parts) if parts else pd.DataFrame(columns=["rate", "title", *measures])
+    )
+    by_cell = differences.groupby(["dataset", "rate"])
+    hurts = (by_cell["last"].max() < 0) & (by_cell.size() > 1)
+    return by_cell.mean().assign(seeds=by_cell.size(), hurts=hurts).reset_index()
+
+
+def _of_cells(cells: pd.DataFrame, column: str) -> str:
+    mean = cells.groupby("dataset")[column].mean().mean()
+    return f"in {(cells[column] > 0).sum()} of {len(cells)} settings (mean difference {mean:+.1f} points)"
+
+
+def _accuracy(cells: pd.DataFrame) -> Iterator[str]:
+    noisy = cells[cells["rate"] > 0] if len(cells) else cells
+    if len(noisy):
+        yield (
+            "Does LiNC make the classifier more accurate? With noise it is more accurate than standard training at the "
+            f"last epoch {_of_cells(noisy, 'last')}, and at the best epoch, chosen on the test labels, "
+            f"{_of_cells(noisy, 'best')}. These are {noisy['dataset'].nunique()} data sets at several rates, "
+            f"{(noisy['seeds'] == 1).sum()} of the settings with one seed. {COIN_TOSS}"
+        )
+
+
+def _hurts(cells: pd.DataFrame, corrections: pd.DataFrame) -> Iterator[str]:
+    said = []
+    clean, noisy = (cells[cells["rate"] == 0], cells[cells["rate"] > 0]) if len(cells) else (cells, cells)
+    if len(clean):
+        said.append(
+            f"Without any noise LiNC is less accurate at the last epoch on {(clean['last'] < 0).sum()} of {len(clean)} "
+            f"data sets (mean difference {clean['last'].mean():+.1f} points)."
+        )
+    relabelled = _of_everybody(corrections)
+    relabelled = relabelled[relabelled["rate"] == 0] if len(relabelled) else relabelled
+    if len(relabelled):
+        right = _average(relabelled, "label_accuracy_after")
+        said.append(f"Of labels that are all right, {right:.0%} are right after its corrections.")
+    if len(noisy):
+        names = [
+            f"{dataset_title(str(dataset))} at {' and '.join(f'{rate:.0%}' for rate in group['rate'])}"
+            for dataset, group in noisy[noisy["hurts"]].groupby("dataset")
+        ]
+        said.append(
+            "With noise it is less accurate at the last epoch, in every seed, in "
+            f"{noisy['hurts'].sum()} of {(noisy['seeds'] > 1).sum()} settings with several seeds{_in_brackets(names)}."
+        )
+    if said:
+        yield f"When does it hurt? {' '.join(said)}"
+
+
+def _early_stopping(cells: pd.DataFrame) -> Iterator[str]:
+    noisy = cells[cells["rate"] > 0] if len(cells) else cells
+    if len(noisy):
+        yield (
+            "Would stopping early do as well? Standard training, stopped where accuracy on noisy validation labels "
+            f"is best, is more accurate than LiNC trained to the end {_of_cells(noisy, 'stopped against last')}, and "
+            f"more accurate than LiNC stopped likewise {_of_cells(noisy, 'both stopped')}."
+        )
+
+
+def _of_everybody(corrections: pd.DataFrame) -> pd.DataFrame:
+    """LiNC's as it is, over all classes."""
+    if corrections.empty:
+        return corrections
+    return corrections[corrections["recipe"].eq(USUAL) & corrections["class"].eq("all")]
+
+
+def _average(rows: pd.DataFrame, column: str) -> float:
+    """Over runs, then rates, then data sets."""
+    return float(rows.groupby(["dataset", "rate"])[column].mean().groupby("dataset").mean().mean())
 
 
 def _corrections(corrections: pd.DataFrame) -> Iterator[str]:
-    if corrections.empty:
+    noisy = corrections[corrections["rate"] > 0] if len(corrections) else corrections
+    noisy = noisy[noisy["recipe"] == USUAL] if len(noisy) else noisy
+    if noisy.empty:
         return
-    rows = corrections[corrections["recipe"].eq(USUAL) & corrections["rate"].gt(0)].drop_duplicates(["run", "class"])
-    of_all, of_classes = rows[rows["class"] == "all"], rows[rows["class"] != "all"]
-    if of_all.empty:
-        return
+    of_all = _of_everybody(noisy)
     change = of_all["label_accuracy_after"] - of_all["label_accuracy_before"]
-    by_size = of_classes.sort_values("in_class", kind="stable")
+    by_size = noisy[noisy["class"] != "all"].sort_values("in_class", kind="stable")
     smallest, largest = (by_size.drop_duplicates("run", keep=which) for which in ("first", "last"))
     yield (
-        f"Does the mixture find whom to relabel? Over {len(of_all)} runs with noise, "
-        f"{of_all['noisy_precision'].mean():.0%} of its noisy component are mislabelled and it holds "
-        f"{of_all['noisy_recall'].mean():.0%} of the mislabelled; after the correction there are fewer wrong labels "
-        f"than before in {(change > 0).sum()} of these runs, and more in {(change < 0).sum()}. {_right(smallest)} in "
-        f"the smallest class, {_right(largest)} in the largest."
+        f"Does the mixture find whom to relabel? {_share(of_all, 'noisy_precision')} of its noisy component are "
+        f"mislabelled, and it holds {_share(of_all, 'noisy_recall')} of the mislabelled. After the correction there "
+        f"are fewer wrong labels than before in {(change > 0).sum()} of {len(change)} runs with noise, and more in "
+        f"{(change < 0).sum()}. In the smallest class {_right(smallest)}, in the largest {_right(largest)}."
     )
 
 
+def _share(rows: pd.DataFrame, column: str) -> str:
+    """On average, and its extremes by data set."""
+    means = rows.groupby(["dataset", "rate"])[column].mean().groupby("dataset").mean().to_dict()
+    ends = dict.fromkeys((min(means, key=means.__getitem__), max(means, key=means.__getitem__)))
+    extremes = " to ".join(f"{means[name]:.0%} on {dataset_title(str(name))}" for name in ends)
+    return f"{_average(rows, column):.0%} ({extremes})"
+
+
 def _right(classes: pd.DataFrame) -> str:
-    before, after = (classes[f"label_accuracy_{when}"].mean() for when in ("before", "after"))
+    before, after = (_average(classes, f"label_accuracy_{when}") for when in ("before", "after"))
     return f"{before:.0%} of labels are right before and {after:.0%} after"
-
-
-def _named(cells: pd.DataFrame) -> str:
-    names = [
-        f"{title} at {', '.join(f'{rate:.0%}' for rate in group['rate'])}" for title, group in cells.groupby("title")
-    ]
-    return "; ".join(names) or "none of the settings"
-
-
-def _list(names: list[str]) -> str:
-    return ", ".join(names)

@@ -80,6 +80,7 @@ class Aggregate:
     paper: float
     value: float
     unit: str = "points"
+    cells: int = 0  # data sets × rates that it is computed from
 
 
 def aggregates(table: pd.DataFrame) -> list[Aggregate]:
@@ -94,26 +95,31 @@ def aggregates(table: pd.DataFrame) -> list[Aggregate]:
     for rate, paper in zip(RATES, (2.19, 7.86, 12.31, 16.94, 21.41), strict=True):
         at_rate = gain["last"][rate_of == rate]
         if len(at_rate):
-            rows.append(Aggregate(f"mean gain at the last epoch, {rate:.0%} noise", paper, at_rate.mean()))
+            rows.append(
+                Aggregate(f"mean gain at the last epoch, {rate:.0%} noise", paper, at_rate.mean(), cells=len(at_rate))
+            )
     count = len(wide)
     for epoch, paper in (("last", 49 / 50), ("best", 42 / 50)):
         share = 100 * (gain[epoch] > 0).mean()
-        rows.append(Aggregate(f"LiNC is more accurate at the {epoch} epoch, of {count} cells", 100 * paper, share, "%"))
+        rows.append(
+            Aggregate(f"LiNC is more accurate at the {epoch} epoch, of {count} cells", 100 * paper, share, "%", count)
+        )
     at_half = rate_of == 0.5
     for recipe, over_all, half in (("standard", 13.14, 23.06), ("linc", 2.31, 3.56)):
-        rows.append(Aggregate(f"best minus last epoch, {recipe}", over_all, lost[recipe].mean()))
+        rows.append(Aggregate(f"best minus last epoch, {recipe}", over_all, lost[recipe].mean(), cells=count))
         if at_half.any():
-            rows.append(Aggregate(f"best minus last epoch, {recipe}, 50% noise", half, lost[recipe][at_half].mean()))
-    rows.append(Aggregate("mean gain at the best epoch", 1.31, gain["best"].mean()))
-    rows.append(Aggregate("mean gain at the last epoch", 12.14, gain["last"].mean()))
+            at_it = lost[recipe][at_half]
+            rows.append(Aggregate(f"best minus last epoch, {recipe}, 50% noise", half, at_it.mean(), cells=len(at_it)))
+    rows.append(Aggregate("mean gain at the best epoch", 1.31, gain["best"].mean(), cells=count))
+    rows.append(Aggregate("mean gain at the last epoch", 12.14, gain["last"].mean(), cells=count))
     if ("dermamnist", 0.5) in wide.index:
         for epoch, paper in (("best", 4.05), ("last", 22.88)):
             value = gain[epoch].loc[("dermamnist", 0.5)]
-            rows.append(Aggregate(f"DermaMNIST, 50% noise, gain at the {epoch} epoch", paper, value))
+            rows.append(Aggregate(f"DermaMNIST, 50% noise, gain at the {epoch} epoch", paper, value, cells=1))
     for recipe, paper in (("standard", 0.5882), ("linc", 0.8023)):
         if at_half.any():
-            mean = wide["last"][recipe][at_half].mean()
-            rows.append(Aggregate(f"mean accuracy at the last epoch, 50% noise, {recipe}", paper, mean, "accuracy"))
+            at_it, claim = wide["last"][recipe][at_half], f"mean accuracy at the last epoch, 50% noise, {recipe}"
+            rows.append(Aggregate(claim, paper, at_it.mean(), "accuracy", len(at_it)))
     return rows
 
 

@@ -34,6 +34,7 @@ from benchmark.canvas import (
 from benchmark.layout import slug
 from benchmark.names import dataset_title, in_words, network_title, telling
 from benchmark.tables import settings
+from benchmark.variant_plots import is_ablation, usual_training, variants
 
 RECIPES = {"linc": "LiNC", "standard": "standard training"}
 RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
@@ -484,6 +485,14 @@ KINDS = (
         apart=(),
     ),
     Kind(
+        "variants",
+        variants,
+        ("metrics", "accuracy"),
+        "What each change does: LiNC's AUROC beside the best of the paper's other detectors in the same setting "
+        "(left), and its accuracy at the last epoch beside standard training's (right); a dot per run",
+        apart=(),
+    ),
+    Kind(
         "data_map",
         data_map,
         ("data_maps",),
@@ -508,11 +517,17 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, s
     read = {name: tables(name) for kind in KINDS for name in kind.reads}
     filled = [table[list(FAMILY)].drop_duplicates() for table in read.values() if not table.empty]
     everything = pd.concat(filled) if filled else pd.DataFrame(columns=list(FAMILY))
+    usual = read
+    if is_ablation(read["accuracy"]):  # one figure shows all of its settings, the others how most runs were trained
+        training = usual_training(read["accuracy"])
+        usual = {name: _chosen(table, None, training.to_frame().T) for name, table in read.items()}
+        everything = _chosen(everything, None, training[[*set(training.index) & set(everything)]].to_frame().T)
     for kind in KINDS:
         line_ups = _values(read[kind.reads[0]], "line_up") if kind.by_line_up else [None]
         alike = _families(everything, kind.apart) if kind.apart else {"": everything}
         for line_up, (family, example) in product(line_ups, alike.items()):
-            chosen = [_chosen(read[name], line_up, example[list(kind.apart)]) for name in kind.reads]
+            rows = read if kind.draw is variants else usual
+            chosen = [_chosen(rows[name], line_up, example[list(kind.apart)]) for name in kind.reads]
             figure = kind.draw(*chosen)
             if figure is not None:
                 name = "_".join(slug(part) for part in (kind.name, line_up, family.lower()) if part)

@@ -125,6 +125,21 @@ def _study() -> Tables:
     return made_up_study()
 
 
+@cache
+def _ablation() -> Tables:
+    """One setting with three variants of LiNC, and with another batch size."""
+    study = made_up_study({"digits": 1259}, (0.2,))
+    for table, column, name in (("accuracy", "recipe", "linc"), ("metrics", "detector", "LiNC")):
+        rows = study[table]
+        variants = [f"{name} (warm_up={epochs})" for epochs in (2, 10, 20)]
+        study[table] = pd.concat([rows, *(rows[rows[column] == name].assign(**{column: one}) for one in variants)])
+    for table, rows in study.items():
+        usual = rows[~rows["recipe"].str.contains("(", regex=False)]
+        smaller = usual.assign(batch_size=32, setting=usual["setting"] + "-32", run=usual["run"] + "-32")
+        study[table] = pd.concat([rows, smaller])
+    return study
+
+
 @pytest.mark.parametrize("kind", plots.KINDS, ids=lambda kind: kind.name)
 def test_a_figure_of_nothing_is_none(kind: plots.Kind) -> None:
     assert kind.draw(*(pd.DataFrame() for _ in kind.reads)) is None
@@ -133,7 +148,8 @@ def test_a_figure_of_nothing_is_none(kind: plots.Kind) -> None:
 
 @pytest.mark.parametrize("kind", plots.KINDS, ids=lambda kind: kind.name)
 def test_every_figure_has_axes_with_words(kind: plots.Kind) -> None:
-    figure = kind.draw(*(_study()[name] for name in kind.reads))
+    study = _ablation() if kind.name == "variants" else _study()
+    figure = kind.draw(*(study[name] for name in kind.reads))
     assert figure is not None
     assert any(axis.get_xlabel() for axis in figure.axes)
     figure.draw_without_rendering()
@@ -168,7 +184,7 @@ def test_every_data_set_has_its_figures_with_captions_that_name_n_and_rate(
 ) -> None:
     monkeypatch.setattr(plots, "save", lambda figure, folder, name: plt.close(figure))
     captions = plots.draw_all(_study().__getitem__, tmp_path)
-    for kind in plots.KINDS:
+    for kind in (kind for kind in plots.KINDS if kind.name != "variants"):
         own = {name: caption for name, caption in captions.items() if name.startswith(kind.name)}
         assert len(own) == (len(DATASETS) if "dataset" in kind.apart else 1), kind.name
         for name, caption in own.items():
@@ -184,6 +200,20 @@ def test_a_study_of_one_data_set_and_rate_has_short_names_and_no_curve_over_rate
     captions = plots.draw_all(study.__getitem__, tmp_path)
     assert {"trust_histograms", "auc_by_detector_original", "roc_curves_hcat"} <= set(captions)
     assert not any("rate" in name for name in captions)
+
+
+def test_an_ablation_has_one_figure_of_all_its_changes_and_the_others_of_the_usual_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+    monkeypatch.setattr(plots, "save", lambda figure, folder, name: drawn.update({name: figure}))
+    captions = plots.draw_all(_ablation().__getitem__, tmp_path)
+    assert not [name for name in captions if "batch" in name]
+    assert [name for name, caption in captions.items() if "batch 32 or 64" in caption] == ["variants"]
+    labels = [label.get_text() for label in drawn["variants"].axes[0].get_yticklabels()]
+    assert labels == ["as in the paper", "warm up = 10", "warm up = 2", "warm up = 20", "batch 32"]
+    assert len(drawn["auc_by_detector_original"].axes) == 1
+    plt.close("all")
 
 
 def test_tables_that_are_missing_leave_their_figures_out(tmp_path: Path) -> None:
