@@ -59,7 +59,7 @@ class PageFigure:
     title: str
     caption: str
     picture: bytes
-    kind: str = "svg+xml"  # or "png"
+    kind: str = "svg+xml"  # or "webp"
 
     @property
     def address(self) -> str:

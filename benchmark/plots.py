@@ -41,6 +41,7 @@ RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
 PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
 PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
+MOST_COMPARED = 20  # detectors in a matrix; of more, variants are left out
 FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 
@@ -314,6 +315,8 @@ def agreement(pairs: pd.DataFrame) -> Figure | None:
     if not groups:
         return None
     names = list(_detectors(pairs))
+    if len(names) > MOST_COMPARED:
+        names = [name for name in names if "(" not in name]
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
     margin, lines = room(labels)
     side = 0.6 + max(0.3, 0.12 * lines) * len(names)
