@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -81,6 +82,17 @@ def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
         axis.tick_params(labelbottom=is_lowest, labelleft=is_first)
         axis.set_xlabel(axis.get_xlabel() if is_lowest else "")
         axis.set_ylabel(axis.get_ylabel() if is_first else "")
+
+
+def stretch_towards_one(axes: list[Axes], lowest: float, highest: float) -> None:
+    """The x axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
+    highest = min(highest + (1 - highest) / 4, 0.9998)
+    ticks = [tick for tick in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999) if lowest < tick < highest]
+    for axis in axes:
+        axis.set_xscale("function", functions=(lambda x: -np.log10(np.clip(1 - x, 1e-4, None)), lambda y: 1 - 10.0**-y))
+        axis.set_xlim(lowest, highest)
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], size=6.5)
+        axis.minorticks_off()
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist], axes: list[Axes]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark import paper
-from benchmark.names import dataset_title, network_title, paper_dataset
+from benchmark.names import dataset_title, in_words, network_title, paper_dataset
 
 COLUMNS = ["claim", "paper", "ours", "difference", "seeds", "what differs"]
 PAPER_SETTING: dict[str, Any] = {
@@ -33,6 +33,7 @@ def claims_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
         aggregate_claims(tables["accuracy"]),
         sentence_claims(tables["trust_histograms"], tables["mixtures"]),
         hyper_parameter_claims(tables["accuracy"]),
+        component_claims(tables["corrections"]),
     ]
     rows = [row for part in parts for row in part]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -125,6 +126,7 @@ GAIN_BY_RATE = {f"mean gain at the last epoch, {rate:.0%} noise" for rate in pap
 def sentence_claims(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> list[dict[str, object]]:
     """What the section on separation says of the trust distributions, where a data set has several rates."""
     rows = []
+    histograms, mixtures = (part[part["recipe"] == "linc"] if len(part) else part for part in (histograms, mixtures))
     noisy = histograms[histograms["rate"] > 0] if len(histograms) else histograms
     if len(noisy):
         by_run = ["protocol", "dataset", "rate", "run"]
@@ -159,18 +161,40 @@ def hyper_parameter_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
         means = variants.groupby("recipe")["last_test"].mean()
         if len(means) > 1:
             text = f"accuracy at the last epoch from {means.min():.4f} to {means.max():.4f} over {len(means)} choices"
-            rows.append(_sentence("the lengths of the soft phases matter little", text, variants))
+            claim = f"{dataset_title(group['dataset'].iloc[0])}: the lengths of the soft phases matter little"
+            rows.append(_sentence(claim, text, group[group["recipe"] == "linc"]))
     knobs = ["learning_rate", "weight_decay"]
     alike = ["dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size"]
     for (dataset, rate, *_), group in accuracy.groupby(alike, sort=True) if len(accuracy) else ():
         both = group.groupby([*knobs, "recipe"])["best_test"].mean().unstack()
         both = both.reindex(columns=["standard", "linc"]).dropna()
         if len(both) > 1:
-            best = {recipe: both[recipe].idxmax() for recipe in both}
+            tried = both.index.to_frame()
+            best = {str(recipe): in_words(tried.iloc[int(both[recipe].argmax())], knobs) for recipe in both}
             verdict = "holds" if best["standard"] == best["linc"] else "does not hold"
-            text = f"{verdict}: best without {best['standard']}, with {best['linc']}"
+            text = f"{verdict}: best without {best['standard']}; with {best['linc']} (by the best epoch)"
             claim = "learning rate and weight decay that are best without LiNC are best with it"
-            rows.append(_sentence(f"{dataset!s}, {rate:.0%} noise: {claim}", text, group))
+            usual = group[group["recipe"] == "linc"]
+            rows.append(_sentence(f"{dataset_title(str(dataset))}, {rate:.0%} noise: {claim}", text, usual))
+    return rows
+
+
+def component_claims(corrections: pd.DataFrame) -> list[dict[str, object]]:
+    """That a mixture of two components over-corrects."""
+    rows: list[dict[str, object]] = []
+    of_all = corrections[corrections["class"] == "all"] if len(corrections) else corrections
+    for _, group in of_all.groupby("setting", sort=True) if len(of_all) else ():
+        two, three = (group[group["recipe"] == recipe] for recipe in ("linc (components=2)", "linc"))
+        if len(two) and len(three):
+            touched = [(part["noisy_share"] * (1 - part["noisy_precision"])).mean() for part in (two, three)]
+            after = [part["label_accuracy_after"].mean() for part in (two, three)]
+            verdict = "holds" if touched[0] > touched[1] else "does not hold"
+            text = (
+                f"{verdict}: correctly labelled and in the noisy component {touched[0]:.1%} of the samples with two, "
+                f"{touched[1]:.1%} with three; labels right after the correction {after[0]:.1%} and {after[1]:.1%}"
+            )
+            claim = f"{dataset_title(three['dataset'].iloc[0])}: two components over-correct, three do not"
+            rows.append(_sentence(claim, text, three))
     return rows
 
 

@@ -28,7 +28,7 @@ PHASES = (
         "\n\n"
         r"its trust $\alpha_i$, 1 at first, is learned too:"
         "\n"
-        r"model agrees with $\tilde{y}_i$: $\alpha_i$ stays high"
+        r"model agrees with $\tilde{y}_i$: $\alpha_i$ falls less"
         "\n"
         r"model disagrees: $\alpha_i$ falls",
     ),

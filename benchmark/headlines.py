@@ -1,7 +1,6 @@
 """What the studies say over all data sets, in sentences: the first thing that a reader of the results sees.
 
-Every sentence is put together from counts and means, so that it says the opposite when the rows do. They are of
-symmetric noise. In averages every data set weighs the same.
+Every sentence is put together from counts and means, so that it says the opposite when the rows do.
 """
 
 from collections.abc import Iterator
@@ -15,12 +14,15 @@ from benchmark.names import dataset_title
 from benchmark.tables import against_linc, mean_ranks
 
 SEEDS = ["noise_seed", "training_seed"]
-COIN_TOSS = "Two classes at 50 % noise are left out: their labels are coin tosses."
+HOW = (
+    "How these are counted: symmetric noise, in which a wrong label is never the true one; two classes at 50 % are "
+    "left out, since their labels are coin tosses; means are over seeds, then rates, then data sets."
+)
 
 
 def headlines(tables: dict[str, pd.DataFrame]) -> list[str]:
     """From the rows of all studies on real data, by table name; of what was not measured nothing is said."""
-    symmetric = {name: rows[rows["noise"] == "symmetric"] if len(rows) else rows for name, rows in tables.items()}
+    symmetric = {name: _informative(rows) for name, rows in tables.items()}
     metrics, epochs = (
         _as_claimed(compared(original_line_up(symmetric[name]))) for name in ("metrics", "auc_by_epochs")
     )
@@ -34,6 +36,13 @@ def headlines(tables: dict[str, pd.DataFrame]) -> list[str]:
         *_early_stopping(cells),
         *_corrections(symmetric["corrections"]),
     ]
+
+
+def _informative(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of symmetric noise, but for labels that are coin tosses."""
+    if rows.empty:
+        return rows
+    return rows[rows["noise"].eq("symmetric") & ~(rows["classes"].eq(2) & np.isclose(rows["rate"], 0.5))]
 
 
 def _as_claimed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +117,6 @@ def accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Differences in points, a row per data set and rate; means over seeds that both recipes have."""
     measures = ["last_test", "best_test", "test_by_noisy_validation"]
     rows = accuracy[accuracy["recipe"].isin(["standard", USUAL])] if len(accuracy) else accuracy
-    rows = rows[~((rows["classes"] == 2) & np.isclose(rows["rate"], 0.5))] if len(rows) else rows
     if rows.empty or rows["recipe"].nunique() < 2:
         return pd.DataFrame()
     table = rows.pivot_table(index=["dataset", "rate", *SEEDS], columns="recipe", values=measures).dropna()
@@ -138,8 +146,8 @@ def _accuracy(cells: pd.DataFrame) -> Iterator[str]:
         yield (
             "Does LiNC make the classifier more accurate? With noise it is more accurate than standard training at the "
             f"last epoch {_of_cells(noisy, 'last')}, and at the best epoch, chosen on the test labels, "
-            f"{_of_cells(noisy, 'best')}. These are {noisy['dataset'].nunique()} data sets at several rates, "
-            f"{(noisy['seeds'] == 1).sum()} of the settings with one seed. {COIN_TOSS}"
+            f"{_of_cells(noisy, 'best')}. A setting is a data set at a noise rate: there are "
+            f"{noisy['dataset'].nunique()} data sets, and {(noisy['seeds'] == 1).sum()} of the settings have one seed."
         )
 
 

@@ -22,14 +22,14 @@ NOTE = (
     "highest where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other "
     "detectors in the same setting and seed, of those whose scores of single runs are known for every seed; or over "
     "AUM or EL2N alone, where it says so. The gain is LiNC's accuracy at the last epoch minus standard training's, in "
-    "points. A change explains why LiNC is behind if it puts LiNC ahead in every seed, in part if it takes away half "
-    "of what LiNC is behind by; it explains a gain of less than half of the paper's if it makes it at least that in "
-    "every seed. Of several values the best is judged, which was chosen knowing which labels are wrong: a yes is an "
-    "upper limit. What the epochs that AUM reads explain is a lead: yes, if LiNC is ahead as it is and behind with the "
-    "change, in every seed."
+    "points. A change explains LiNC's place, which is behind another, if it puts LiNC ahead in every seed, in part if "
+    "it takes away half of what LiNC is behind by; it explains a gain of less than half of the paper's if it makes it "
+    "at least that in every seed. A dash: there is nothing to explain, or it cannot have changed. Of several values "
+    "the best is judged, which was chosen knowing which labels are wrong: a yes is an upper limit. What the epochs "
+    "that AUM reads explain is a lead: yes, if LiNC is ahead as it is and behind with the change."
 )
 EXPLAINS, IN_PART, NOT, SAYS_NOTHING = "yes", "in part", "no", "–"
-PLACE, GAIN = "explains why LiNC is behind", "explains a small gain"
+PLACE, GAIN = "explains LiNC's place", "explains LiNC's gain"
 FEWEST_SETTINGS = 4  # that a correlation is worth saying for
 SEEDS = ["noise_seed", "training_seed"]
 OTHERS = [name for name in paper.DETECTION if name != "LiNC"]
@@ -191,8 +191,10 @@ class Evidence:
             if epochs in lead
         )
         for row in self._row(WINDOW, usual, earlier, over="over AUM: "):
-            vanishes = (lead[lead.columns.max()] > 0).all() and all((one.by_seed["lead"] < 0).all() for one in earlier)
-            yield row | {PLACE: EXPLAINS if vanishes else NOT}
+            vanishes = usual.by_seed["lead"] > 0
+            for one in earlier:
+                vanishes &= one.by_seed["lead"] < 0
+            yield row | {PLACE: _in_seeds(vanishes)}
 
     def _averaged(self, setting: str) -> Iterator[Row]:
         """LiNC's scores averaged over the runs that EL2N's are averaged over."""
@@ -224,13 +226,13 @@ class Evidence:
         yield {
             "hypothesis": SPEED,
             "data set": dataset_title(self.dataset),
+            PLACE: EXPLAINS if is_clear else NOT,
+            GAIN: SAYS_NOTHING,
+            "seeds": f"{points.index.nunique()}",
             "AUROC": SAYS_NOTHING,
             "lead": f"rank correlation with the share of the best test accuracy that is there after {EARLY[0]} epochs, "
             f"over {count}: {correlation:+.2f} (p = {chance:.2g})",
             "gain": SAYS_NOTHING,
-            "seeds": f"{points.index.nunique()}",
-            PLACE: EXPLAINS if is_clear else NOT,
-            GAIN: SAYS_NOTHING,
         }
 
     def _row(self, says: str, usual: Measured, changed: list[Measured], who: str = "", over: str = "") -> Iterator[Row]:
@@ -243,12 +245,12 @@ class Evidence:
         yield {
             "hypothesis": says,
             "data set": dataset_title(self.dataset),
+            PLACE: _explains_place(before["lead"], [one["lead"] for one in after.values()]),
+            GAIN: self._explains_gain(before["gain"], [one["gain"] for one in after.values()]),
+            "seeds": f"{len(seeds)}",
             "AUROC": _moved(before, after, "auroc", "{:.3f}", who),
             "lead": _moved(before, after, "lead", "{:+.3f}", over),
             "gain": _moved(before, after, "gain", "{:+.1f}"),
-            "seeds": f"{len(seeds)}",
-            PLACE: _explains_place(before["lead"], [one["lead"] for one in after.values()]),
-            GAIN: self._explains_gain(before["gain"], [one["gain"] for one in after.values()]),
         }
 
     def _explains_gain(self, before: pd.Series, after: list[pd.Series]) -> str:
@@ -257,7 +259,7 @@ class Evidence:
         enough, best = 100 * (claimed[1] - claimed[0]) / 2, _best(after)
         if best.isna().any() or before.isna().any() or before.mean() >= enough:
             return SAYS_NOTHING
-        return EXPLAINS if (best >= enough).all() else NOT
+        return _in_seeds(best >= enough)
 
 
 def _by_seed(rows: pd.DataFrame, columns: str | list[str], values: str) -> pd.DataFrame:
@@ -291,4 +293,8 @@ def _explains_place(before: pd.Series, after: list[pd.Series]) -> str:
     best = _best(after)
     if best.isna().any() or before.isna().any() or before.mean() >= 0 or all(one.equals(before) for one in after):
         return SAYS_NOTHING  # nothing to explain, or it cannot have changed
-    return EXPLAINS if (best >= 0).all() else IN_PART if best.mean() >= before.mean() / 2 else NOT
+    return IN_PART if best.mean() >= before.mean() / 2 and not (best >= 0).any() else _in_seeds(best >= 0)
+
+
+def _in_seeds(is_so: pd.Series) -> str:
+    return EXPLAINS if is_so.all() else f"in {is_so.sum()} of {len(is_so)} seeds" if is_so.any() else NOT

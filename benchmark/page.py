@@ -56,7 +56,6 @@ class PageTable:
 
 @dataclass(frozen=True)
 class PageFigure:
-    title: str
     caption: str
     picture: bytes
     kind: str = "svg+xml"  # or "webp"

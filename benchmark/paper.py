@@ -80,7 +80,7 @@ class Aggregate:
     paper: float
     value: float
     unit: str = "points"
-    cells: int = 0  # data sets × rates that it is computed from
+    cells: tuple[tuple[str, float], ...] = ()  # data sets and rates that it is computed from
 
 
 def aggregates(table: pd.DataFrame) -> list[Aggregate]:
@@ -92,34 +92,27 @@ def aggregates(table: pd.DataFrame) -> list[Aggregate]:
     gain = {epoch: 100 * (wide[epoch]["linc"] - wide[epoch]["standard"]) for epoch in ("best", "last")}
     lost = {recipe: 100 * (wide["best"][recipe] - wide["last"][recipe]) for recipe in ("standard", "linc")}
     rate_of = wide.index.get_level_values("rate")
+
+    def add(claim: str, paper: float, values: pd.Series, unit: str = "points") -> None:
+        if len(values):
+            rows.append(Aggregate(claim, paper, float(values.mean()), unit, tuple(values.index)))
+
     for rate, paper in zip(RATES, (2.19, 7.86, 12.31, 16.94, 21.41), strict=True):
-        at_rate = gain["last"][rate_of == rate]
-        if len(at_rate):
-            rows.append(
-                Aggregate(f"mean gain at the last epoch, {rate:.0%} noise", paper, at_rate.mean(), cells=len(at_rate))
-            )
-    count = len(wide)
+        add(f"mean gain at the last epoch, {rate:.0%} noise", paper, gain["last"][rate_of == rate])
     for epoch, paper in (("last", 49 / 50), ("best", 42 / 50)):
-        share = 100 * (gain[epoch] > 0).mean()
-        rows.append(
-            Aggregate(f"LiNC is more accurate at the {epoch} epoch, of {count} cells", 100 * paper, share, "%", count)
-        )
-    at_half = rate_of == 0.5
+        claim = f"LiNC is more accurate at the {epoch} epoch, of {len(wide)} cells"
+        add(claim, 100 * paper, 100.0 * (gain[epoch] > 0), "%")
     for recipe, over_all, half in (("standard", 13.14, 23.06), ("linc", 2.31, 3.56)):
-        rows.append(Aggregate(f"best minus last epoch, {recipe}", over_all, lost[recipe].mean(), cells=count))
-        if at_half.any():
-            at_it = lost[recipe][at_half]
-            rows.append(Aggregate(f"best minus last epoch, {recipe}, 50% noise", half, at_it.mean(), cells=len(at_it)))
-    rows.append(Aggregate("mean gain at the best epoch", 1.31, gain["best"].mean(), cells=count))
-    rows.append(Aggregate("mean gain at the last epoch", 12.14, gain["last"].mean(), cells=count))
-    if ("dermamnist", 0.5) in wide.index:
-        for epoch, paper in (("best", 4.05), ("last", 22.88)):
-            value = gain[epoch].loc[("dermamnist", 0.5)]
-            rows.append(Aggregate(f"DermaMNIST, 50% noise, gain at the {epoch} epoch", paper, value, cells=1))
+        add(f"best minus last epoch, {recipe}", over_all, lost[recipe])
+        add(f"best minus last epoch, {recipe}, 50% noise", half, lost[recipe][rate_of == 0.5])
+    add("mean gain at the best epoch", 1.31, gain["best"])
+    add("mean gain at the last epoch", 12.14, gain["last"])
+    of_derma = (wide.index.get_level_values("dataset") == "dermamnist") & (rate_of == 0.5)
+    for epoch, paper in (("best", 4.05), ("last", 22.88)):
+        add(f"DermaMNIST, 50% noise, gain at the {epoch} epoch", paper, gain[epoch][of_derma])
     for recipe, paper in (("standard", 0.5882), ("linc", 0.8023)):
-        if at_half.any():
-            at_it, claim = wide["last"][recipe][at_half], f"mean accuracy at the last epoch, 50% noise, {recipe}"
-            rows.append(Aggregate(claim, paper, at_it.mean(), "accuracy", len(at_it)))
+        claim = f"mean accuracy at the last epoch, 50% noise, {recipe}"
+        add(claim, paper, wide["last"][recipe][rate_of == 0.5], "accuracy")
     return rows
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark import paper
-from benchmark.names import network_title, paper_dataset
+from benchmark.names import in_words, network_title, paper_dataset, telling
 from benchmark.tables import mean_and_spread, settings
 
 
@@ -16,10 +16,11 @@ def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
     ours = metrics[np.isclose(metrics["rate"], paper.DETECTION_RATE) & (metrics["status"] == "ok")]
     for line_up in dict.fromkeys(ours["line_up"]):
         for name, group in settings(ours[ours["line_up"] == line_up]):
-            by_name = group.assign(name=group["detector"].str.partition(" (")[0])
+            names = group["detector"].str.partition(" (")[0]
+            labels = {name: next(iter(group.loc[names == name, "detector"]), "") for name in paper.DETECTION}
+            labels |= {name: name for name in paper.DETECTION if name in set(group["detector"])}  # else a variant's
             cells = {
-                detector: mean_and_spread(by_name.loc[by_name["name"] == detector, "auroc"])
-                for detector in paper.DETECTION
+                name: mean_and_spread(group.loc[group["detector"] == label, "auroc"]) for name, label in labels.items()
             }
             rows.append({"": f"ours ({line_up}), {name}"} | cells)
     return pd.DataFrame(rows) if len(rows) > 1 else pd.DataFrame()
@@ -63,11 +64,13 @@ def noisy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
 
 def _protocols(accuracy: pd.DataFrame) -> list[tuple[str, dict[tuple[object, ...], pd.DataFrame]]]:
     """For each protocol its name and its runs by data set, rate and recipe; a rebuilt file stands for its data set."""
-    found = []
+    found, told_of = [], ("batch_size", "learning_rate", "weight_decay")
     for _, group in accuracy.groupby("protocol", sort=True) if len(accuracy) else ():
         first = group.iloc[0]
         network = network_title(first["backbone"])
         name = f"{network} at {first['image_size']} px, {first['epochs']} epochs, {first['noise']} noise"
+        told = telling(accuracy, told_of)
+        name += f", {in_words(first, told)}" if told else ""
         named = group.assign(dataset=group["dataset"].map(paper_dataset), rate=group["rate"].round(6))
         found.append((name, {tuple(key): cells for key, cells in named.groupby(["dataset", "rate", "recipe"])}))
     return found

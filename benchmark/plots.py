@@ -30,6 +30,7 @@ from benchmark.canvas import (
     panels,
     room,
     save,
+    stretch_towards_one,
 )
 from benchmark.layout import slug
 from benchmark.names import dataset_title, in_words, network_title, telling
@@ -41,7 +42,6 @@ RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
 PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
 PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
-MOST_COMPARED = 20  # detectors in a matrix; of more, variants are left out
 FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 
@@ -51,7 +51,8 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     groups = _titled(metrics)
     if not groups:
         return None
-    order = list(metrics.groupby("detector")["auroc"].mean().sort_values().index)
+    ranks = metrics.groupby(["setting", "detector"])["auroc"].mean().groupby("setting").rank(pct=True)
+    order = list(ranks.groupby("detector").mean().sort_values(kind="stable").index)
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
     margin, lines = room(labels)
     height = 0.6 + (0.12 + 0.12 * lines) * len(order)
@@ -59,13 +60,17 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     figure, axes = panels(len(groups), (width, height), margin=margin, columns=columns, sharex=True, sharey=True)
     for (title, group), axis in zip(groups, axes, strict=True):
         for position, detector in enumerate(order):
-            _detector_row(axis, position, group[group["detector"] == detector])
+            own = group[group["detector"] == detector]
+            if own.empty:
+                axis.text(0.5, position, " not run", size=6.5, color="0.4", va="center")
+            _detector_row(axis, position, own)
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
         axis.set(
             title=title.replace(", ", ",\n", 1) if columns > 3 else title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4)
         )
         axis.set_yticks(range(len(order)), labels)
         axis.grid(axis="x", linewidth=0.4)
+    stretch_towards_one(axes, min(0.48, metrics["auroc_low"].min()) - 0.02, metrics["auroc_high"].max())
     only_outer_labels(axes)
     handles = [
         Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label="one run, 95% interval"),
@@ -125,7 +130,14 @@ def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
     if not groups:
         return None
     rows = pd.concat([group.assign(line=title) for title, group in groups])
-    return _small_multiples(rows, "epochs_read", "epochs read")
+    figure = _small_multiples(rows, "epochs_read", "epochs read")
+    last = int(rows["epochs_read"].max())
+    ticks = [count for count in (1, 2, 5, 10, 20, 40) if count < 0.8 * last] + [last]
+    for axis in figure.axes:
+        axis.set_xscale("log")  # most happens in the first epochs
+        axis.set_xticks(ticks, [str(count) for count in ticks])
+        axis.minorticks_off()
+    return figure
 
 
 def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
@@ -315,8 +327,6 @@ def agreement(pairs: pd.DataFrame) -> Figure | None:
     if not groups:
         return None
     names = list(_detectors(pairs))
-    if len(names) > MOST_COMPARED:
-        names = [name for name in names if "(" not in name]
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
     margin, lines = room(labels)
     side = 0.6 + max(0.3, 0.12 * lines) * len(names)
@@ -467,7 +477,7 @@ KINDS = (
         trust_histograms,
         ("trust_histograms", "mixtures"),
         "Trust after the warm-up of truly clean and truly mislabelled training samples; dashed lines are the means of "
-        "the mixture's three components",
+        "the mixture's three components. Trust begins at 1, and its decay pulls everybody's down",
         apart=FAMILY,
         first_seed=True,
     ),
@@ -523,7 +533,7 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, s
     usual = read
     if is_ablation(read["accuracy"]):  # one figure shows all of its settings, the others how most runs were trained
         training = usual_training(read["accuracy"])
-        usual = {name: _chosen(table, None, training.to_frame().T) for name, table in read.items()}
+        usual = {name: _plain(_chosen(table, None, training.to_frame().T)) for name, table in read.items()}
         everything = _chosen(everything, None, training[[*set(training.index) & set(everything)]].to_frame().T)
     for kind in KINDS:
         line_ups = _values(read[kind.reads[0]], "line_up") if kind.by_line_up else [None]
@@ -537,6 +547,13 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, s
                 save(figure, folder, name)
                 captions[name] = _caption(kind, chosen[0], line_up)
     return captions
+
+
+def _plain(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without variants of detectors and recipes, which the figure of variants has."""
+    for column in ("detector", "other", "recipe"):
+        rows = rows[~rows[column].str.contains("(", regex=False)] if column in rows else rows
+    return rows
 
 
 def _values(rows: pd.DataFrame, column: str) -> list[str]:

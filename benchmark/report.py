@@ -17,16 +17,17 @@ from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation import TABLES
 from benchmark.findings import findings_table
-from benchmark.headlines import headlines
+from benchmark.headlines import HOW, headlines
 from benchmark.hypotheses import NOTE, hypothesis_table
 from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.names import dataset_title, network_title
 from benchmark.overhead_plots import draw_overhead
 from benchmark.overhead_tables import COST_NOTES, overhead_groups
 from benchmark.page import Page, PageFigure, PageTable, Section, write_page
+from benchmark.paper import DETECTION
 from benchmark.plots import draw_all
 from benchmark.storage import write_json, write_text
-from benchmark.studies import STUDIES
+from benchmark.studies import ORIGINAL, STUDIES
 from benchmark.table_files import read_table, with_runs
 from benchmark.tables import (
     Group,
@@ -49,6 +50,7 @@ from benchmark.tables import (
     spread_note,
     troubles,
 )
+from benchmark.training import TrainingSettings
 from benchmark.verdicts import (
     RULES,
     as_in_the_paper,
@@ -103,6 +105,9 @@ def make_report(
     if results.is_default:
         for name, group in paper.items():
             _fill_readme(f"{PAPER}, {name}", _readme_block([group]))
+        if paper:
+            _fill_readme(f"{PAPER}, headlines", _questions(paper["headlines"].notes))
+        _fill_readme("detectors", as_markdown("What each detector computes", detectors_table()))
     _write_page(results, studies)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
@@ -171,7 +176,7 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
         return {}
     tried = _one("One thing changed at a time", hypothesis_table(tables))
     groups = {
-        "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(found)]),
+        "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(found), HOW]),
         "findings": Group("What we found, data set by data set", _one("Questions and answers", findings_table(usual))),
         "hypotheses": Group("What was tried to explain it", tried, [NOTE] if tried else []),
         "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),
@@ -214,8 +219,11 @@ def _first_line_up(group: Group) -> Group:
 
 
 def _studies(results: ResultsFolder) -> list[str]:
+    """Ours in their order, then others by name; the demo last, since it is no study of medical images."""
     there = read_table(results.table_data("accuracy"))
-    return sorted(there["study"].unique()) if not there.empty else []
+    known = {study.name: number for number, study in enumerate(STUDIES)}
+    names = sorted(there["study"].unique()) if not there.empty else []
+    return sorted(names, key=lambda name: (name == "demo", known.get(name, len(known))))
 
 
 def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = None) -> dict[str, pd.DataFrame]:
@@ -378,12 +386,11 @@ def _page_figures(results: ResultsFolder, study: str) -> tuple[PageFigure, ...]:
 
 def _page_figure(drawing: Path, caption: str) -> PageFigure:
     """As pixels where the drawing is large: the page has many, and is to open at once."""
-    title, is_large = drawing.stem.replace("_", " "), drawing.stat().st_size > LARGE_DRAWING
-    if is_large:
+    if drawing.stat().st_size > LARGE_DRAWING:
         smaller = BytesIO()  # by a fifth, without loss
         Image.open(drawing.with_suffix(".png")).save(smaller, format="webp", lossless=True)
-        return PageFigure(title, caption, smaller.getvalue(), "webp")
-    return PageFigure(title, caption, drawing.read_bytes())
+        return PageFigure(caption, smaller.getvalue(), "webp")
+    return PageFigure(caption, drawing.read_bytes())
 
 
 def _readme_block(groups: list[Group]) -> str:
@@ -394,6 +401,26 @@ def _readme_block(groups: list[Group]) -> str:
         blocks += [as_markdown(title, table.drop(columns=left_out, errors="ignore")) for title, table in group.tables]
         blocks += [f"{note}\n" for note in group.notes]
     return "\n".join(blocks)
+
+
+def _questions(answers: list[str]) -> str:
+    """As a list, with the questions in bold."""
+    parted = (answer.partition("?") if "?" in answer else answer.partition(":") for answer in answers)
+    return "".join(f"- **{question}{mark}**{answer}\n" for question, mark, answer in parted)
+
+
+def detectors_table() -> pd.DataFrame:
+    """A line for each detector of the suite."""
+    epochs = TrainingSettings().epochs
+    return pd.DataFrame(
+        {
+            "detector": one.name,
+            "what its score is": one.summary,
+            f"epochs read, of {epochs}": one.epochs_used(epochs),
+            "in the LiNC paper": "yes" if one.name in DETECTION else "no",
+        }
+        for one in ORIGINAL.detectors
+    )
 
 
 def _fill_readme(study: str, text: str) -> None:

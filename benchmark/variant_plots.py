@@ -1,7 +1,9 @@
 """One figure of an ablation: what each change does to LiNC's detection and to accuracy, beside LiNC as it is."""
 
 from dataclasses import dataclass
+from itertools import product
 from textwrap import fill
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -18,7 +20,9 @@ FEWEST = 3  # variants of LiNC that make an ablation
 USUAL = "linc"
 OTHERS = [name for name in paper.DETECTION if name != "LiNC"]
 LABEL_WIDTH = 34
-LINC, OTHER = {"color": COLOURS[3], "marker": "o"}, {"color": COLOURS[0], "marker": "D", "mfc": "white"}
+LINC = {"color": COLOURS[3], "marker": "o"}
+BEST_OTHER = {"color": COLOURS[0], "marker": "D", "mfc": "white"}
+STANDARD = {"color": COLOURS[0], "marker": "s", "mfc": "white"}
 
 
 @dataclass(frozen=True)
@@ -52,17 +56,20 @@ def variants(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> Figure | None:
         _accuracy(right, rows, accuracy)
         left.set(title=f"{dataset_title(dataset)}: detection", xlabel="AUROC")
         right.set(title=f"{dataset_title(dataset)}: test accuracy", xlabel="accuracy at the last epoch")
+        own = sum("(" in one.recipe for one in rows)
+        for axis, line in product((left, right), (0.5, own + 0.5)):
+            axis.axhline(line, color="grey", linewidth=0.8)
         for axis in (left, right):
-            axis.axhline(0.5, color="grey", linewidth=0.8)
             axis.grid(axis="x", linewidth=0.4)
             axis.set_ylim(len(labels) - 0.4, -0.6)
         left.set_yticks(range(len(rows)), [fill(one.label, LABEL_WIDTH) for one in rows])
     handles = [
         Line2D([], [], **LINC, markersize=3.5, linestyle="", label="LiNC, one run"),
-        Line2D([], [], **OTHER, markersize=3.5, linestyle="", label="best other detector, or standard training"),
+        Line2D([], [], **BEST_OTHER, markersize=3.5, linestyle="", label="best of the paper's other detectors, mean"),
+        Line2D([], [], **STANDARD, markersize=3.5, linestyle="", label="standard training, mean"),
         Line2D([], [], color="black", marker="|", markersize=9, mew=1.5, linestyle="", label="LiNC, mean of runs"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
     sns.despine(figure)
     return figure
 
@@ -77,7 +84,7 @@ def _tried(accuracy: pd.DataFrame) -> list[Variant]:
         changed = in_words(first, [column for column in told if first[column] != usual[column]])
         inside = str(first["recipe"]).partition(" (")[2].removesuffix(")").replace("_", " ").replace("=", " = ")
         kind = own if inside else of_training if changed else unchanged
-        kind.append(Variant(inside or changed or "as in the paper", str(first["setting"]), str(first["recipe"])))
+        kind.append(Variant(inside or changed or "LiNC as it is", str(first["setting"]), str(first["recipe"])))
     return [one for kind in (unchanged, own, of_training) for one in sorted(kind, key=lambda one: one.label)]
 
 
@@ -86,17 +93,23 @@ def _detection(axis: Axes, rows: list[Variant], metrics: pd.DataFrame) -> None:
         here = metrics[(metrics["setting"] == one.setting) & (metrics["runs_averaged"] == 1)]
         names = here["detector"].str.partition(" (average_runs")[0]
         best = here.assign(name=names)[names.isin(OTHERS)].groupby("name")["auroc"].mean().max()
-        _dots(axis, position, here.loc[here["detector"] == one.recipe.replace(USUAL, "LiNC", 1), "auroc"], best)
+        _dots(
+            axis,
+            position,
+            here.loc[here["detector"] == one.recipe.replace(USUAL, "LiNC", 1), "auroc"],
+            best,
+            BEST_OTHER,
+        )
 
 
 def _accuracy(axis: Axes, rows: list[Variant], accuracy: pd.DataFrame) -> None:
     for position, one in enumerate(rows):
         here = accuracy[accuracy["setting"] == one.setting]
         last = {recipe: here.loc[here["recipe"] == recipe, "last_test"] for recipe in (one.recipe, "standard")}
-        _dots(axis, position, last[one.recipe], last["standard"].mean())
+        _dots(axis, position, last[one.recipe], last["standard"].mean(), STANDARD)
 
 
-def _dots(axis: Axes, position: int, linc: pd.Series, other: float) -> None:
-    axis.plot([other], [position], **OTHER, markersize=3.5, linestyle="")
+def _dots(axis: Axes, position: int, linc: pd.Series, other: float, style: dict[str, Any]) -> None:
+    axis.plot([other], [position], **style, markersize=3.5, linestyle="")
     axis.plot(linc, [position] * len(linc), **LINC, markersize=3.5, linestyle="", alpha=0.8)
     axis.plot([linc.mean()], [position], color="black", marker="|", markersize=9, mew=1.5)

@@ -211,7 +211,7 @@ def test_an_ablation_has_one_figure_of_all_its_changes_and_the_others_of_the_usu
     assert not [name for name in captions if "batch" in name]
     assert [name for name, caption in captions.items() if "batch 32 or 64" in caption] == ["variants"]
     labels = [label.get_text() for label in drawn["variants"].axes[0].get_yticklabels()]
-    assert labels == ["as in the paper", "warm up = 10", "warm up = 2", "warm up = 20", "batch 32"]
+    assert labels == ["LiNC as it is", "warm up = 10", "warm up = 2", "warm up = 20", "batch 32"]
     assert len(drawn["auc_by_detector_original"].axes) == 1
     plt.close("all")
 

@@ -13,6 +13,7 @@ from benchmark.claims import (
     accuracy_claims,
     aggregate_claims,
     clean_claims,
+    component_claims,
     detection_claims,
     hyper_parameter_claims,
     lead_claims,
@@ -199,10 +200,32 @@ def test_what_is_best_without_linc_and_the_lengths_of_phases() -> None:
     longer = accuracies()[lambda rows: rows["recipe"] == "linc"].assign(recipe="linc (warm_up=10)", last_test=0.88)
     rows = hyper_parameter_claims(pd.concat([accuracies(), other, longer]))
     said = {str(row["claim"]): str(row["ours"]) for row in rows}
-    lengths = said["the lengths of the soft phases matter little"]
+    (lengths,) = [
+        text for claim, text in said.items() if claim.endswith("the lengths of the soft phases matter little")
+    ]
     assert lengths == "accuracy at the last epoch from 0.8800 to 0.9000 over 2 choices"
     (verdict,) = [text for claim, text in said.items() if "20% noise: learning rate" in claim]
-    assert verdict.startswith("does not hold")
+    assert verdict.startswith(
+        "does not hold: best without learning rate 0.0005, weight decay 0.0001; with learning rate 0.001"
+    )
+
+
+def test_two_components_over_correct_or_not() -> None:
+    about = accuracies()[lambda rows: rows["recipe"] == "linc"].head(1).assign(**{"class": "all"})
+    three = about.assign(noisy_share=0.1, noisy_precision=0.9, label_accuracy_after=0.88)
+    two = three.assign(recipe="linc (components=2)", noisy_share=0.4, noisy_precision=0.5, label_accuracy_after=0.8)
+    (row,) = component_claims(pd.concat([three, two]))
+    assert str(row["ours"]).startswith(
+        "holds: correctly labelled and in the noisy component 20.0% of the samples with two, 1.0%"
+    )
+    (row,) = component_claims(pd.concat([three, two.assign(noisy_precision=1.0)]))
+    assert str(row["ours"]).startswith("does not hold")
+
+
+def test_variants_are_not_averaged_with_linc() -> None:
+    rows = metrics()
+    variant = rows[rows["detector"] == "LiNC"].assign(detector="LiNC (warm_up=10)", auroc=0.1)
+    pd.testing.assert_frame_equal(detection_table(pd.concat([variant, rows])), detection_table(rows))
 
 
 def test_an_interval_over_seeds_needs_five_of_them() -> None:

@@ -63,9 +63,7 @@ def demo_page() -> Page:
                         "Every run", per_run(), "One row per run and detector.", ("line_up", "recipe", "training_seed")
                     ),
                 ),
-                tuple(
-                    PageFigure(file.stem.replace("_", " ").capitalize(), caption, file.read_bytes()) for file in figures
-                ),
+                tuple(PageFigure(caption, file.read_bytes()) for file in figures),
             ),
             Section(
                 "accuracy",
