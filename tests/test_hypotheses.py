@@ -166,6 +166,19 @@ def test_averaged_scores_are_compared_with_averaged_ones_only() -> None:
     assert row[PLACE] == EXPLAINS
 
 
+@pytest.mark.parametrize(
+    ("held", "gain", "answer"), [(0.04, 0.01, EXPLAINS), (0.7, 0.01, NOT), (0.04, 0.1, SAYS_NOTHING)]
+)
+def test_a_mixture_that_cuts_too_low_explains_a_small_gain(held: float, gain: float, answer: str) -> None:
+    metrics = [row | {"precision_at_rate": 0.8} for row in detection("pneumoniamnist", AUROCS, seeds=(0,))]
+    accuracy = [accuracies("standard", 0.74), accuracies("linc", 0.74 + gain)]
+    corrections = [run("pneumoniamnist", 0.2, "linc", 0) | {"class": "all", "noisy_recall": held}]
+    (row,) = hypothesis_table(tables(metrics=metrics, accuracy=accuracy, corrections=corrections)).to_dict("records")
+    assert row[GAIN] == answer
+    assert f"holds {held:.0%} of the mislabelled" in row["gain"]
+    assert "would hold 80%" in row["gain"]
+
+
 @pytest.mark.parametrize(("slope", "answer"), [(1, EXPLAINS), (-1, NOT)])
 def test_speed_of_learning_is_a_correlation_over_settings(slope: int, answer: str) -> None:
     metrics, curves, accuracy = [], [], []
