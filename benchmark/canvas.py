@@ -95,6 +95,16 @@ def stretch_towards_one(axes: list[Axes], lowest: float, highest: float) -> None
         axis.minorticks_off()
 
 
+def root_scale(axis: Axes, highest: float) -> None:
+    """The y axis of counts: few are seen beside many; round numbers that stand apart."""
+    ticks = [0]
+    for count in (leading * 10**zeros for zeros in range(7) for leading in (1, 2, 5)):
+        if count <= highest and np.sqrt(count) - np.sqrt(ticks[-1]) >= np.sqrt(highest) / 6:
+            ticks.append(count)
+    axis.set_yscale("function", functions=(np.sqrt, np.square))
+    axis.set_yticks(ticks, [f"{count:,}" for count in ticks])
+
+
 def legend_below(figure: Figure, handles: Sequence[Artist], axes: list[Axes]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=max(2, _columns(axes)), handlelength=4)
 

@@ -29,6 +29,7 @@ from benchmark.canvas import (
     only_outer_labels,
     panels,
     room,
+    root_scale,
     save,
     stretch_towards_one,
 )
@@ -153,7 +154,7 @@ def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
 def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = False) -> Figure:
     """AUROC over `x`, the mean over seeds: a panel per detector, a line per value of `line`."""
     detectors, lines = _detectors(rows), list(dict.fromkeys(rows["line"]))
-    linc = [detector for detector, is_linc in detectors.items() if is_linc]
+    linc = [detector for detector in detectors if detector == "LiNC"]
     means = rows.groupby(["detector", "line", x])["auroc"].mean()
     figure, axes = panels(len(detectors), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
     for detector, axis in zip(detectors, axes, strict=True):
@@ -199,6 +200,7 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
                 part["count"], [*part["from"], part["to"].iloc[-1]], fill=True, alpha=0.55, facecolor=colour,
                 edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
             )  # fmt: skip
+        root_scale(axis, group["count"].max())
         if not mixtures.empty:
             _mark_means(axis, mixtures[mixtures["run"].isin(group["run"])])
         axis.set(title=title, xlabel="trust α after the warm-up", ylabel="training samples")
@@ -212,7 +214,7 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
 def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
     """A dashed line at the mean of each component, with its name above."""
     names = ("noisy", "ambiguous", "clean") if len(components) == 3 else [f"component {i}" for i in components.index]
-    axis.set_ylim(0, 1.5 * axis.get_ylim()[1])
+    axis.set_ylim(0, 2.2 * axis.get_ylim()[1])
     for name, mean in zip(names, sorted(components["mean"]), strict=True):
         axis.axvline(mean, ymax=0.68, color="black", linestyle="--", linewidth=1.0)
         axis.text(
@@ -477,7 +479,8 @@ KINDS = (
         trust_histograms,
         ("trust_histograms", "mixtures"),
         "Trust after the warm-up of truly clean and truly mislabelled training samples; dashed lines are the means of "
-        "the mixture's three components. Trust begins at 1, and its decay pulls everybody's down",
+        "the mixture's three components. Trust begins at 1, and its decay pulls everybody's down; counts are on a "
+        "square-root scale",
         apart=FAMILY,
         first_seed=True,
     ),
@@ -527,7 +530,7 @@ KINDS = (
 def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, str]:
     """Draws every figure there is data for and gives their captions; `tables` gives a committed file's rows by name."""
     captions = {}
-    read = {name: tables(name) for kind in KINDS for name in kind.reads}
+    read = {name: _of_single_runs(tables(name)) for kind in KINDS for name in kind.reads}
     filled = [table[list(FAMILY)].drop_duplicates() for table in read.values() if not table.empty]
     everything = pd.concat(filled) if filled else pd.DataFrame(columns=list(FAMILY))
     usual = read
@@ -547,6 +550,13 @@ def draw_all(tables: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, s
                 save(figure, folder, name)
                 captions[name] = _caption(kind, chosen[0], line_up)
     return captions
+
+
+def _of_single_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without what averaging would add to a detector that is not averaged by its authors: that stands in tables."""
+    for column in ("detector", "other"):
+        rows = rows[~rows[column].str.contains("average_runs=True", regex=False)] if column in rows else rows
+    return rows
 
 
 def _plain(rows: pd.DataFrame) -> pd.DataFrame:
