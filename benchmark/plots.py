@@ -43,6 +43,8 @@ RECIPE_STYLE = {"standard": ("-", COLOURS[0]), "linc": ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
 PHASES = {"1 LiNC's warm-up": "0.84", "2 its soft correction": "0.92", "3 its hard correction": "1.0"}
 PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
+RANGE = (0.025, 0.975)
+MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
 FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 
@@ -88,13 +90,20 @@ def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
     """One detector's runs, spread over the row's height so that their intervals can be told apart."""
     if (runs["recipe"] == "linc").any():
         axis.axhspan(position - 0.5, position + 0.5, color="0.92", linewidth=0)
+    if len(runs) > MOST_DRAWN:
+        axis.plot(runs["auroc"].quantile(list(RANGE)), [position] * 2, color=COLOURS[0], linewidth=4, alpha=0.4)
+    else:
+        _every_run(axis, position, runs)
+    if len(runs) > 1:
+        axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
+
+
+def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
     places = position + (np.linspace(0.25, -0.25, len(runs)) if len(runs) > 1 else np.zeros(1))
     for place, (_, run) in zip(places, runs.sort_values(["noise_seed", "training_seed"]).iterrows(), strict=False):
         marker, face = ("D", "white") if run["runs_averaged"] > 1 else ("o", COLOURS[0])
         axis.plot([run["auroc_low"], run["auroc_high"]], [place, place], color=COLOURS[0], linewidth=0.9)
         axis.plot(run["auroc"], place, marker, color=COLOURS[0], mfc=face, markersize=3)
-    if len(runs) > 1:
-        axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
 
 
 def roc_curves(roc: pd.DataFrame) -> Figure | None:
@@ -162,7 +171,7 @@ def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = Fals
             for name in linc:
                 _mean_line(axis, means, name, line, color="0.7", linestyle=LINES[index % len(LINES)], linewidth=2.2)
             _mean_line(axis, means, detector, line, **line_style(index) | ({"marker": ""} if dots else {}))
-            if dots:
+            if dots and rows["run"].nunique() <= MOST_DRAWN * len(lines):
                 part = rows[(rows["detector"] == detector) & (rows["line"] == line)]
                 axis.plot(
                     part[x], part["auroc"], **line_style(index) | {"linestyle": "", "markersize": 2.5, "alpha": 0.8}
@@ -231,9 +240,14 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
     for (title, group), axis in zip(groups, axes, strict=True):
         for recipe, part in group.groupby("recipe"):
             line, colour = RECIPE_STYLE.get(str(recipe), ("-.", COLOURS[4]))
-            runs, mean = part.groupby("run"), part.groupby("epoch")["test_accuracy"].mean()
-            for _, run in runs:
-                axis.plot(run["epoch"], run["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
+            by_epoch = part.groupby("epoch")["test_accuracy"]
+            mean = by_epoch.mean()
+            if part["run"].nunique() > MOST_DRAWN:
+                low, high = (by_epoch.quantile(share) for share in RANGE)
+                axis.fill_between(mean.index, low, high, color=colour, alpha=0.25, linewidth=0)
+            else:
+                for _, run in part.groupby("run"):
+                    axis.plot(run["epoch"], run["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
             axis.plot(
                 mean.index,
                 mean,

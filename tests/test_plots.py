@@ -243,6 +243,23 @@ def test_two_settings_at_one_rate_are_never_averaged() -> None:
     plt.close(figure)
 
 
+def test_many_runs_are_drawn_as_a_range() -> None:
+    """Thousands of dots and lines say no more, and take minutes and megabytes."""
+    few = made_up_study({"digits": 1259}, (0.2,))
+    for kind in (kind for kind in plots.KINDS if kind.name in ("auc_by_detector", "accuracy_curves")):
+        sizes = {}
+        for copies in (1, 40):
+            many = {
+                name: pd.concat([table.assign(run=table["run"] + f"-{copy}") for copy in range(copies)])
+                for name, table in few.items()
+            }
+            figure = kind.draw(*(many[name] for name in kind.reads))
+            assert figure is not None
+            sizes[copies] = len(figure.axes[0].lines) + len(figure.axes[0].collections)
+            plt.close(figure)
+        assert sizes[40] < sizes[1], kind.name
+
+
 def test_failed_detectors_are_left_out() -> None:
     metrics = _study()["metrics"].assign(status="failed")
     assert plots.auc_by_detector(metrics) is None
