@@ -46,7 +46,7 @@ def read_scores(path: Path) -> tuple[np.ndarray, float]:
     """Scores in sample order, and the seconds it took to compute them; damaged ones are a `ValueError`."""
     table, about = np.load(path, allow_pickle=False), json.loads(path.with_suffix(".json").read_text())
     found = checksum([table.tobytes()])
-    if about["crc32"] not in (found, int(found, 16)):  # older files have a number
+    if about.get("crc32", found) not in (found, int(found, 16)):  # older files have a number, or none
         raise ValueError("the scores changed since they were written")
     scores = np.empty(len(table))
     scores[table["sample"]] = table["score"]
