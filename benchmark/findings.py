@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from benchmark import paper
 from benchmark.names import dataset_title
 from benchmark.tables import against_linc, mean_and_spread, short_titles
 
@@ -54,6 +55,11 @@ def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
         which = "next" if best == "LiNC" else "the best"
         text += f"; {which} is {rival} with {means[rival]:.4f} ({difference}, in the runs they share)"
         yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
+
+
+def at_the_papers_rate(rows: pd.DataFrame) -> pd.DataFrame:
+    """At the noise rate of the paper's detection table."""
+    return rows[np.isclose(rows["rate"], paper.DETECTION_RATE)] if len(rows) else rows
 
 
 def compared(rows: pd.DataFrame, least: int = 5) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark import paper
-from benchmark.findings import EARLY, USUAL, by_setting, compared, original_line_up
+from benchmark.findings import EARLY, USUAL, at_the_papers_rate, by_setting, compared, original_line_up
 from benchmark.names import dataset_title
 from benchmark.tables import against_linc, mean_ranks
 
@@ -24,16 +24,17 @@ def headlines(tables: dict[str, pd.DataFrame]) -> list[str]:
     """From the rows of all studies on real data, by table name; of what was not measured nothing is said."""
     symmetric = {name: _informative(rows) for name, rows in tables.items()}
     metrics, epochs = (
-        _as_claimed(compared(original_line_up(symmetric[name]))) for name in ("metrics", "auc_by_epochs")
+        at_the_papers_rate(compared(original_line_up(symmetric[name]))) for name in ("metrics", "auc_by_epochs")
     )
     cells = accuracy_cells(symmetric["accuracy"])
+    clean, noisy = (cells[cells["rate"] == 0], cells[cells["rate"] > 0]) if len(cells) else (cells, cells)
     return [
         *_places(metrics),
         *_epochs_read(epochs),
         *_feedback(metrics),
-        *_accuracy(cells),
-        *_hurts(cells, symmetric["corrections"]),
-        *_early_stopping(cells),
+        *_accuracy(noisy),
+        *_hurts(clean, noisy, symmetric["corrections"]),
+        *_early_stopping(noisy),
         *_corrections(symmetric["corrections"]),
     ]
 
@@ -43,11 +44,6 @@ def _informative(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return rows
     return rows[rows["noise"].eq("symmetric") & ~(rows["classes"].eq(2) & np.isclose(rows["rate"], 0.5))]
-
-
-def _as_claimed(rows: pd.DataFrame) -> pd.DataFrame:
-    """At the noise rate of the paper's detection table."""
-    return rows[np.isclose(rows["rate"], paper.DETECTION_RATE)] if len(rows) else rows
 
 
 def _places(metrics: pd.DataFrame) -> Iterator[str]:
@@ -140,8 +136,7 @@ def _of_cells(cells: pd.DataFrame, column: str) -> str:
     return f"in {(cells[column] > 0).sum()} of {len(cells)} settings (mean difference {mean:+.1f} points)"
 
 
-def _accuracy(cells: pd.DataFrame) -> Iterator[str]:
-    noisy = cells[cells["rate"] > 0] if len(cells) else cells
+def _accuracy(noisy: pd.DataFrame) -> Iterator[str]:
     if len(noisy):
         yield (
             "Does LiNC make the classifier more accurate? With noise it is more accurate than standard training at the "
@@ -151,9 +146,8 @@ def _accuracy(cells: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _hurts(cells: pd.DataFrame, corrections: pd.DataFrame) -> Iterator[str]:
+def _hurts(clean: pd.DataFrame, noisy: pd.DataFrame, corrections: pd.DataFrame) -> Iterator[str]:
     said = []
-    clean, noisy = (cells[cells["rate"] == 0], cells[cells["rate"] > 0]) if len(cells) else (cells, cells)
     if len(clean):
         said.append(
             f"Without any noise LiNC is less accurate at the last epoch on {(clean['last'] < 0).sum()} of {len(clean)} "
@@ -177,8 +171,7 @@ def _hurts(cells: pd.DataFrame, corrections: pd.DataFrame) -> Iterator[str]:
         yield f"When does it hurt? {' '.join(said)}"
 
 
-def _early_stopping(cells: pd.DataFrame) -> Iterator[str]:
-    noisy = cells[cells["rate"] > 0] if len(cells) else cells
+def _early_stopping(noisy: pd.DataFrame) -> Iterator[str]:
     if len(noisy):
         yield (
             "Would stopping early do as well? Standard training, stopped where accuracy on noisy validation labels "

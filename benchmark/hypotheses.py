@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from benchmark import paper
-from benchmark.findings import EARLY, USUAL
+from benchmark.findings import EARLY, USUAL, at_the_papers_rate
 from benchmark.names import dataset_title, paper_dataset
 from benchmark.verdicts import as_in_the_paper
 
@@ -77,7 +77,7 @@ class Measured:
 
 def hypothesis_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """From the rows of all studies on real data, by table name."""
-    metrics, accuracy, epochs = (_as_claimed(tables[name]) for name in ("metrics", "accuracy", "auc_by_epochs"))
+    metrics, accuracy, epochs = (at_the_papers_rate(tables[name]) for name in ("metrics", "accuracy", "auc_by_epochs"))
     if metrics.empty or accuracy.empty:
         return pd.DataFrame()
     metrics, usual = metrics[metrics["status"] == "ok"], as_in_the_paper(accuracy)
@@ -90,11 +90,6 @@ def hypothesis_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     order = [WINDOW, LINE_UP, AVERAGED, *LOOKS.values(), *KNOBS.values(), CUT, SPEED]
     found.sort(key=lambda row: order.index(row["hypothesis"]))
     return pd.DataFrame(found)
-
-
-def _as_claimed(rows: pd.DataFrame) -> pd.DataFrame:
-    """At the noise rate of the paper's detection table."""
-    return rows[np.isclose(rows["rate"], paper.DETECTION_RATE)] if len(rows) else rows
 
 
 def _of(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
