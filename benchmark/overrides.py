@@ -1,9 +1,10 @@
 """What the command line says instead of what a study says."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -14,14 +15,22 @@ from benchmark.own_detectors import is_detector_file, load_detector
 from benchmark.studies import Grid, LineUp, Study
 from detectors import LINE_UPS, detector_named
 
+T = TypeVar("T")
+
 
 def overridden(study: Study, options: argparse.Namespace) -> Study:
-    """The study with what the command line says instead, in each of its grids."""
-    grids = [
-        _overridden_grid(grid, _datasets(study, grid, options.dataset or study.datasets), options)
-        for grid in study.grids
-    ]
-    changed = replace(study, grids=tuple(grid for grid in grids if grid.datasets))
+    """The study with what the command line says instead, in each of its grids.
+
+    Data sets, rates and seeds that the study has are chosen from it; others are tried in all of its grids.
+    """
+    grids = [_overridden_grid(study, grid, options) for grid in study.grids]
+    chosen = tuple(grid for grid in grids if grid.datasets and grid.rates and grid.training_seeds)
+    if not chosen:
+        raise LincBenchError(
+            f"No run of the study {study.name} has all that was chosen by --dataset, --rate and --seed. Leave one of "
+            "them out to see with --dry-run which runs there are."
+        )
+    changed = replace(study, grids=chosen)
     is_modified = changed != study or options.weights is not None
     name = options.name or (f"{study.name}-modified" if is_modified else study.name)
     device = _device(options.device, elsewhere=getattr(options, "dask", None) is not None)
@@ -53,12 +62,19 @@ def _datasets(study: Study, grid: Grid, wanted: Sequence[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(found))
 
 
-def _overridden_grid(grid: Grid, datasets: tuple[str, ...], options: argparse.Namespace) -> Grid:
+def _chosen(wanted: Sequence[T], of_grid: tuple[T, ...], of_study: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    """Of what is wanted, if anything is: what the grid has, and what no grid of the study has."""
+    elsewhere = {value for values in of_study for value in values} - set(of_grid)
+    return tuple(dict.fromkeys(value for value in wanted if value not in elsewhere)) if wanted else of_grid
+
+
+def _overridden_grid(study: Study, grid: Grid, options: argparse.Namespace) -> Grid:
+    seeds = _seeds("--seed", options.seed)
     return replace(
         grid,
-        datasets=datasets,
-        rates=tuple(dict.fromkeys(options.rate if options.rate is not None else grid.rates)),
-        training_seeds=_seeds("--seed", options.seed) or grid.training_seeds,
+        datasets=_datasets(study, grid, options.dataset or study.datasets),
+        rates=_chosen(options.rate or (), grid.rates, (one.rates for one in study.grids)),
+        training_seeds=_chosen(seeds, grid.training_seeds, (one.training_seeds for one in study.grids)),
         noise_seeds=_seeds("--noise-seed", options.noise_seed) or grid.noise_seeds,
         line_ups=_named_line_ups(
             _chosen_line_ups(grid, options.detector) if options.detector else grid.line_ups, options.line_up

@@ -66,6 +66,23 @@ def test_a_data_set_that_the_study_has_not_joins_every_grid() -> None:
     assert [grid.datasets for grid in study.grids] == [("breastmnist", "digits")] * 2
 
 
+def test_rates_and_seeds_of_the_study_stay_in_the_grids_that_have_them() -> None:
+    study = changed("medmnist-accuracy", "--dataset", "bloodmnist", "--rate", "0.1", "--rate", "0.2")
+    assert [(grid.rates, grid.training_seeds) for grid in study.grids] == [((0.2,), (0, 1, 2)), ((0.1,), (0,))]
+    seeds = [grid.training_seeds for grid in changed("medmnist-auc", "--seed", "1", "--seed", "0").grids]
+    assert seeds == [(1, 0), (0,)]
+
+
+def test_rates_and_seeds_that_the_study_has_not_are_tried_in_every_grid() -> None:
+    study = changed("medmnist-accuracy", "--rate", "0.25", "--seed", "7")
+    assert [(grid.rates, grid.training_seeds) for grid in study.grids] == [((0.25,), (7,))] * 3
+
+
+def test_choices_that_no_run_has_together_are_told(fails: Callable[..., str], tmp_path: Path) -> None:
+    said = fails("run", "ablation", "--dataset", "pneumoniamnist", "--seed", "1", "--results", tmp_path)
+    assert "No run of the study ablation has all that was chosen" in said
+
+
 def test_a_line_up_can_be_chosen(fails: Callable[..., str], tmp_path: Path) -> None:
     study = changed("demo", "--line-up", "hcat")
     assert [line_up.name for line_up in study.line_ups] == ["hcat"]
