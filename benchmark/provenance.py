@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmark.identity import Json
 
+CODE = ("benchmark", "detectors")
 NOTED_LIBRARIES = ("torch", "timm", "numpy", "scikit-learn", "scipy", "pandas", "medmnist")
 
 
@@ -30,15 +31,14 @@ def origin() -> dict[str, Json]:
 
 
 def commit() -> str:
-    """The code's commit, and whether the code was changed since: noted, not part of any identity.
+    """The last commit of the code, and whether it was changed since: noted, not part of any identity.
 
-    A study writes into results/ and figures/, which is no change of the code.
+    A study writes into results/ and figures/, which is no change of the code, and nor is committing what it wrote.
     """
     release = f"release {version('linc-bench')}"
     try:
-        is_tracked = _git("ls-files", "benchmark", "detectors")  # else the repository, if any, is somebody else's
-        known = _git("rev-parse", "--short", "HEAD") if is_tracked else ""
-        changed = _git("status", "--porcelain", "--", "benchmark", "detectors")
+        known = _git("log", "-1", "--format=%h", "--", *CODE)  # none if the repository is somebody else's
+        changed = _git("status", "--porcelain", "--", *CODE)
     except OSError:  # no git on this machine
         return release
     return f"{known}-dirty" if known and changed else known or release

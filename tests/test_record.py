@@ -123,5 +123,8 @@ def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.M
     known = git("rev-parse", "--short", "HEAD").strip()
     table.write_text("rows")
     assert provenance.commit() == known
+    git("add", ".")
+    git("commit", "-m", "results")
+    assert provenance.commit() == known, "committing results makes no other code"
     code.write_text("changed")
     assert provenance.commit() == f"{known}-dirty"
