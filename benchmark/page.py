@@ -5,6 +5,8 @@ import hashlib
 import math
 import re
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
@@ -67,13 +69,18 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page that the navigation leads to; blank lines divide its text into paragraphs."""
+    """What an entry of the contents leads to; blank lines divide its text into paragraphs."""
 
     anchor: str
     title: str
     text: str = ""
     tables: tuple[PageTable, ...] = ()
     figures: tuple[PageFigure, ...] = ()
+    part: str = ""  # of the page; sections of a part stand together in the contents
+
+    @property
+    def heading(self) -> str:
+        return f"{self.part}: {self.title}" if self.part else self.title
 
     @property
     def paragraphs(self) -> list[str]:
@@ -92,6 +99,10 @@ class Page:
             raise LincBenchError(
                 f"sections of a page need different anchors of small letters, digits and -, not {wrong}"
             )
+
+    @property
+    def parts(self) -> list[tuple[str, list[Section]]]:
+        return [(part, list(sections)) for part, sections in groupby(self.sections, attrgetter("part"))]
 
 
 def write_page(path: Path, page: Page) -> None:

@@ -67,6 +67,7 @@ SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for f
 SHOWN_OF_SEVERAL = ("summary", "accuracy-summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
 PAPER = "paper"  # the folder of what all studies say of the paper
+ALL_STUDIES, COSTS = "All studies", "Costs"  # parts of the page, beside one per study
 LARGE_DRAWING = 40_000  # bytes
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
@@ -335,28 +336,33 @@ def _per_setting(
 def _write_page(results: ResultsFolder, studies: list[str]) -> None:
     """All studies on one page, from the committed files and the figures drawn from them."""
     _draw_overview(results)
-    overview = Section(f"{PAPER}-overview", "LiNC in one picture", figures=_page_figures(results, PAPER))
-    sections, summary = [*_page_sections(PAPER, paper_groups(results)), overview], []
+    overview = _figure_section(results, PAPER, "LiNC in one picture", ALL_STUDIES)
+    sections, summary = [*_page_sections(PAPER, paper_groups(results), ALL_STUDIES), overview], []
     for study in studies:
         tables = _rows_of(results, study)
         runs = tables["runs"].drop(columns="study")
         summary.append(_summary(study, runs))
-        sections += _page_sections(study, _groups(tables), f"{study}: ")
-        sections.append(Section(f"{study}-figures", f"{study}: figures", figures=_page_figures(results, study)))
+        sections += [*_page_sections(study, _groups(tables), study), _figure_section(results, study, "Figures", study)]
         with_what = (PageTable("Runs", runs, filterable=("dataset", "recipe")),)
-        sections.append(Section(f"{study}-runs", f"{study}: what was run, and with what", tables=with_what))
+        sections.append(Section(f"{study}-runs", "What was run, and with what", tables=with_what, part=study))
     overhead = _overhead_groups(results)
-    sections += _page_sections(OVERHEAD, overhead)
     if overhead:
-        sections.append(Section(f"{OVERHEAD}-figures", "Costs: figures", figures=_page_figures(results, OVERHEAD)))
+        sections += [
+            *_page_sections(OVERHEAD, overhead, COSTS),
+            _figure_section(results, OVERHEAD, "Figures", COSTS),
+        ]
     write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
 
 
-def _page_sections(about: str, groups: dict[str, Group], prefix: str = "") -> list[Section]:
+def _page_sections(about: str, groups: dict[str, Group], part: str) -> list[Section]:
     return [
-        Section(f"{about}-{name}", f"{prefix}{group.title}", "\n\n".join(group.notes), _page_tables(group))
+        Section(f"{about}-{name}", group.title, "\n\n".join(group.notes), _page_tables(group), part=part)
         for name, group in groups.items()
     ]
+
+
+def _figure_section(results: ResultsFolder, about: str, title: str, part: str) -> Section:
+    return Section(f"{about}-figures", title, figures=_page_figures(results, about), part=part)
 
 
 def _summary(study: str, runs: pd.DataFrame) -> str:

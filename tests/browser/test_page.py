@@ -69,10 +69,12 @@ def demo_page() -> Page:
                 "accuracy",
                 "Test accuracy",
                 tables=(PageTable("By recipe", mean_and_spread(accuracy, "recipe", ["best_test", "last_test"])),),
+                part="demo",
             ),
             Section(
                 "difficult",
                 "Difficult & <odd>",
+                part=HOSTILE[0],
                 tables=(
                     PageTable("Numbers", pd.DataFrame({"row": range(len(NUMBERS)), "value": NUMBERS})),
                     PageTable(
@@ -258,6 +260,19 @@ def test_landmarks_and_the_skip_link(browser: Chrome) -> None:
         assert browser.find_elements(By.ID, link.get_attribute("href").split("#")[1])
     assert all(table.find_elements(By.TAG_NAME, "caption") for table in browser.find_elements(By.TAG_NAME, "table"))
     assert not browser.find_elements(By.CSS_SELECTOR, "th:not([scope])")
+
+
+def test_a_part_of_the_contents_opens_by_keyboard_and_shows_its_sections(browser: Chrome) -> None:
+    contents = browser.find_element(By.TAG_NAME, "nav")
+    summary = contents.find_elements(By.TAG_NAME, "summary")[1]
+    assert summary.text == HOSTILE[0], "as text"
+    link = contents.find_element(By.CSS_SELECTOR, "a[href='#difficult']")
+    assert not link.is_displayed()
+    summary.send_keys(Keys.ENTER)
+    assert link.is_displayed()
+    link.click()
+    assert browser.current_url.endswith("#difficult")
+    assert browser.find_element(By.ID, "difficult-title").text == f"{HOSTILE[0]}: Difficult & <odd>"
 
 
 def test_the_page_that_report_writes(chromium: Chrome, quick_run: Path) -> None:
