@@ -1,7 +1,6 @@
 """The command line: `linc-bench list`, `run`, `profile`, `report`, `verify`, `features`, `status` and `doctor`."""
 
 import argparse
-import errno
 import os
 import signal
 import sys
@@ -50,12 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problems.print("Stopped. What was finished is kept; the same command goes on from there.")
         return 143 if isinstance(stop, Terminated) else 130
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+        if error.strerror is None:
             raise
         where = f" ({error.filename})" if error.filename else ""
         problems.print(
-            f"error: {error.strerror}{where}. What was finished is kept; make room or choose another folder with "
-            "--results DIR, then run the same command again.", markup=False, soft_wrap=True,
+            f"error: {error.strerror}{where}. What was finished is kept; mend that, make room or choose another folder "
+            "with --results DIR, then run the same command again.", markup=False, soft_wrap=True,
         )  # fmt: skip
     return 1
 
@@ -207,13 +206,13 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     training = study.grids[0].training
     workers = within("--workers", options.workers, 1, 4096) or default_workers(training.threads, training.device)
     if not plan.stores_to_compute() and options.dask is None:
-        workers = min(workers, max(1, len(plan.to_train)))
+        workers = min(workers, max(1, len(plan.units)))
     if options.dry_run:
         _show_plan(plan, workers, console)
         return 0
     results.prepare()
     for note in plan.notes():
-        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     progress = Progress(console_for(stderr=True))
     with make_executor(workers, loaded_files(), options.dask, training.device, progress.say) as executor:
         outcomes = carry_out(plan, executor, progress)
@@ -321,10 +320,11 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
 def _tell_failures(outcomes: list[Outcome], results: ResultsFolder, console: Console) -> int:
     failures = []
     for outcome in outcomes:
+        log = results.log(outcome.run_id)
+        details = f" (details: {log})" if log.exists() else ""
         if outcome.error is not None:
-            log = results.log(outcome.run_id)
-            failures.append(f"{outcome.run_id}: {outcome.error}{f' (details: {log})' if log.exists() else ''}")
-        failures += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
+            failures.append(f"{outcome.run_id}: {outcome.error}{details}")
+        failures += [f"{what} on {outcome.run_id}: {why}{details}" for what, why in outcome.failures.items()]
     for failure in failures:
         console.print(f"failed: {failure}", highlight=False, markup=False, soft_wrap=True)
     return 1 if failures else 0

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmark.doctor import DAMAGED, examine
@@ -60,13 +61,12 @@ def status(options: argparse.Namespace, console: Console) -> int:
     found = read_status(results)
     table = _table(f"runs in {results.root}", "run", "state", "what is known")
     for run_id, one in found.running.items():
-        table.add_row(
-            run_id, "running", f"epoch {one.epoch} of {one.epochs} {duration(one.seconds_ago)} ago, {one.who}"
-        )
+        what = f"epoch {one.epoch} of {one.epochs} {duration(one.seconds_ago)} ago, {one.who}"
+        table.add_row(run_id, "running", escape(what))
     for run_id, failed in found.failed.items():
         log = results.log(run_id)
         where = f"; details: {log}" if log.exists() else ""
-        table.add_row(run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{where})")
+        table.add_row(run_id, "failed", escape(f"{failed.reason} (attempts: {failed.attempts}{where})"))
     for run_id in found.stale:
         table.add_row(run_id, "stale", "begun, and nobody is at it; the same command does it again")
     if table.row_count:
@@ -92,7 +92,8 @@ def doctor(options: argparse.Namespace, console: Console) -> int:
         return 0
     table = _table(f"not as it should be in {results.root}", "what", "state", "why", "what to do")
     for finding in findings:
-        table.add_row(str(finding.path.relative_to(results.root)), finding.state, finding.why, finding.what_to_do)
+        row = str(finding.path.relative_to(results.root)), finding.state, finding.why, finding.what_to_do
+        table.add_row(*map(escape, row))
     console.print(table)
     states = [finding.state for finding in findings]
     console.print(", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states)), highlight=False)

@@ -10,12 +10,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmark.errors import LincBenchError
 from benchmark.own_detectors import load_file
 
 try:
-    from distributed import Client, LocalCluster, default_client
+    from distributed import Client, LocalCluster, default_client, get_worker
     from distributed.cfexecutor import ClientExecutor
 except ImportError as error:
     raise LincBenchError("--dask needs Dask. Install it with: pip install -e '.[dask]'") from error
@@ -43,6 +44,8 @@ class OnDask(ClientExecutor):  # type: ignore[misc]
 
 
 def _carry_out(files: tuple[Path, ...], call: bytes) -> Any:
+    worker = get_worker()
+    _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were looked at
     for path in files:
         load_file(path)
     function, arguments, named = pickle.loads(call)
@@ -63,6 +66,8 @@ def dask_executor(
     resources = {} if device == "cpu" else {GPU: 1}
     with _client(address, workers, resources) as client:
         say(f"Dask cluster {client.scheduler.address}; waiting for a worker")
+        if _is_open_to_others(client.scheduler.address):
+            say("note: it is not encrypted, and Dask runs whatever it is sent. Use TLS, or a network of your own.")
         client.wait_for_workers(1)
         _check(client, device)
         with OnDask(client, detector_files, **({"resources": resources} if resources else {})) as executor:
@@ -104,16 +109,30 @@ def _client_at(address: str) -> Client:
 
 
 def _check(client: Client, device: str) -> None:
-    """A process that runs two units in threads would have them share torch's settings."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     for name, worker in workers.items():
-        if worker["nthreads"] != 1:
-            raise LincBenchError(
-                f"The Dask worker {name} has {worker['nthreads']} threads; a run has its process for itself. Start "
-                "workers with --nthreads 1 (and --nworkers as many as there are processors)."
-            )
+        _check_threads(name, worker["nthreads"])
     if device != "cpu" and not any(GPU in worker["resources"] for worker in workers.values()):
         raise LincBenchError(
             f"No Dask worker says that it has an accelerator. Start one per {device} device with: dask worker ADDRESS "
-            f"--nthreads 1 --resources {GPU}=1; or choose --device cpu."
+            f"--nthreads 1 --resources {GPU}=1 (of several in a machine, each with its own CUDA_VISIBLE_DEVICES); or "
+            "choose --device cpu."
         )
+
+
+def _check_threads(name: str, threads: int) -> None:
+    """A process that runs two units in threads would have them share torch's settings."""
+    if threads != 1:
+        raise LincBenchError(
+            f"The Dask worker {name} has {threads} threads; a run has its process for itself. Start workers with "
+            "--nthreads 1 (and --nworkers as many as there are processors)."
+        )
+
+
+def _is_open_to_others(address: str) -> bool:
+    parts = urlsplit(address)
+    return (
+        parts.scheme == "tcp"
+        and parts.hostname not in ("localhost", "::1")
+        and not str(parts.hostname).startswith("127.")
+    )

@@ -1,5 +1,6 @@
 """What is damaged, orphaned or from another version in a results folder, and what to do about it."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -21,7 +22,7 @@ from benchmark.storage import OLD, PARTIAL, UNREADABLE, damage, is_sealed
 from benchmark.table_files import read_table
 from benchmark.training import TrainingSettings
 
-DAMAGED, ORPHANED, OLDER = "damaged", "orphaned", "of another version"
+DAMAGED, ORPHANED, OLDER, UNKNOWN = "damaged", "orphaned", "of another version", "unknown"
 TEMPORARY = re.compile(r"\..+\.\d+")  # what storage.write_bytes fills before it gets its name
 OF_CLASSES = {"name", "version", "file"}  # noted beside a value's own fields
 Report = Callable[[int, int], None]
@@ -46,6 +47,7 @@ def examine(results: ResultsFolder, report: Report = lambda done, total: None) -
     checks += [(_store, path) for path in _inside(results.all_features)]
     checks += [(_scores, path) for path in sorted(results.root.glob("scores/*/*.npy"))]
     checks += [(_labels, path) for part in ("labels", "answers") for path in sorted(results.root.glob(f"{part}/*.npz"))]
+    checks += [(_note, results.running(run_id)) for run_id in results.all_running()]
     checks += [(_temporary, path) for path in sorted(results.root.rglob(".*")) if TEMPORARY.fullmatch(path.name)]
     checks += [(_table, results.table_data(name)) for name in TABLES]
     for number, (check, path) in enumerate(checks, 1):
@@ -66,6 +68,9 @@ def _run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
         wrong = damage(folder)
     except LincBenchError as error:
         about, wrong = {}, str(error)
+    except (OSError, MemoryError) as error:
+        yield Finding(UNKNOWN, folder, f"it cannot be read now ({error})", "mend that and look again")
+        return
     if wrong is not None:
         yield Finding(DAMAGED, folder, wrong, "run its study again: it is trained anew, to the same bytes")
         return
@@ -84,8 +89,8 @@ def _other_fields(settings: Json) -> str:
     kinds = {"": RunSettings, "noise": NoiseSettings, "backbone": Backbone, "training": TrainingSettings}
     found: set[str] = set()
     for part, kind in kinds.items():
-        there = set(settings[part] if part else settings)
-        found |= there ^ {field.name for field in fields(kind)}
+        there = (settings.get(part) if part else settings) if isinstance(settings, dict) else None
+        found |= set(there if isinstance(there, dict) else ()) ^ {field.name for field in fields(kind)}
     return ", ".join(sorted(found - OF_CLASSES))
 
 
@@ -106,8 +111,17 @@ def _scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
         return
     try:
         read_scores(path)
+        is_checked = "crc32" in json.loads(path.with_suffix(".json").read_text())
     except UNREADABLE as error:
         yield Finding(DAMAGED, path, str(error), "run its study again: they are computed anew, without training")
+        return
+    if not is_checked:
+        yield Finding(OLDER, path, "they have no checksum, so damage cannot be seen", "run its study with --force")
+
+
+def _note(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    if not is_held(results, path.stem):
+        yield Finding(ORPHANED, path, "it says that a run is trained, and nobody is at it", "run its study again")
 
 
 def _labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:

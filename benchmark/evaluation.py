@@ -32,22 +32,26 @@ JUDGEMENT = (
     "recall_10", "recall_20", "ties", "minus_linc", "minus_linc_low", "minus_linc_high", "seconds",
 )  # fmt: skip
 Rows = dict[str, list[Json]]
+Truths = dict[Unit, np.ndarray]  # which labels of a run are wrong
 
 
 def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     """Writes this plan's rows into the results folder's tables, in the place of older rows of the same runs."""
     outcome_of = {outcome.run_id: outcome for outcome in outcomes}
     rows: Rows = {table: [] for table in TABLES}
-    runs = {unit: _judged(unit) for unit in plan.units if outcome_of[unit.run.run_id].error is None}
+    truths: Truths = {}
     entries = _entries(plan, outcome_of)
-    for unit, run in runs.items():
-        rows["runs"].append(_about(plan, unit, runs) | _origin(unit))
-        _add_run(rows, plan, unit, run)
+    for unit in (unit for unit in plan.units if outcome_of[unit.run.run_id].error is None):
+        run = _judged(unit)  # one at a time: a system lets a process have so many files open
+        truths[unit] = run.is_mislabelled
+        rows["runs"].append(_about(plan, unit, truths) | _origin(unit))
+        _add_run(rows, plan, unit, run, truths)
     for race in _races(entries):
-        _add_race(rows, plan, race, runs)
+        _add_race(rows, plan, race, truths)
+    rows["metrics"] += [_unscored(plan, unit, outcome_of) for unit in plan.units if _is_lost(unit, outcome_of)]
     known = _known_epoch_rows(plan)
     for entry in entries:
-        _add_epochs(rows, plan, entry, runs, known)
+        _add_epochs(rows, plan, entry, truths, known)
     place = {unit.run.run_id: number for number, unit in enumerate(plan.units)}
     rows["metrics"].sort(key=lambda row: place[row["run"]])
     stale = _stale_runs(plan)
@@ -76,23 +80,19 @@ class Entry:
 
 def _entries(plan: Plan, outcome_of: dict[str, Outcome]) -> list[Entry]:
     """Scores that are averaged over runs make one entry, with the first run that has any."""
+    averaged: dict[tuple[object, Detector], list[Unit]] = defaultdict(list)
+    for unit in plan.units:
+        for detector in unit.detectors:
+            if detector.averages_runs and _failure(unit, detector, outcome_of) is None:
+                averaged[unit.run.all_but_training_seed, detector].append(unit)
     entries = []
-    alike: dict[tuple[object, ...], list[Unit]] = defaultdict(list)
     for unit in plan.units:
-        alike[unit.run.all_but_training_seed].append(unit)
-    for unit in plan.units:
-        siblings = alike[unit.run.all_but_training_seed]
         for line_up in plan.study.line_ups:
             for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
                 failure = _failure(unit, detector, outcome_of)
-                if failure is not None:
-                    entries.append(Entry(line_up.name, detector, (unit,), failure))
-                    continue
-                readers = [other for other in siblings if detector in other.detectors]
-                scored = [other for other in readers if _failure(other, detector, outcome_of) is None]
-                runs = tuple(scored) if detector.averages_runs else (unit,)
+                runs = (averaged[unit.run.all_but_training_seed, detector] if failure is None else []) or [unit]
                 if unit is runs[0]:
-                    entries.append(Entry(line_up.name, detector, runs))
+                    entries.append(Entry(line_up.name, detector, tuple(runs), failure))
     return entries
 
 
@@ -111,15 +111,15 @@ def _races(entries: list[Entry]) -> Iterable[list[Entry]]:
     return races.values()
 
 
-def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged]) -> None:
+def _add_race(rows: Rows, plan: Plan, race: list[Entry], truths: Truths) -> None:
     scored = [entry for entry in race if entry.failure is None]
     read = {entry: entry.read() for entry in scored}
-    truth = runs[scored[0].unit].is_mislabelled if scored else np.empty(0, dtype=bool)
+    truth = truths[scored[0].unit] if scored else np.empty(0, dtype=bool)
     undefined = why_undefined(truth) if scored else None
     drawn = _drawn({entry.detector: read[entry][0] for entry in scored}, truth) if scored and not undefined else {}
     observed = next((_auroc(truth, read[entry][0]) for entry in scored if entry.detector == REFERENCE and drawn), None)
     for entry in race:
-        row = _about(plan, entry.unit, runs) | {
+        row = _about(plan, entry.unit, truths) | {
             "line_up": entry.line_up,
             "detector": entry.detector.label,
             "runs_averaged": len(entry.runs),
@@ -129,7 +129,7 @@ def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged
             "reason": "",
         }
         if entry.failure is not None:
-            rows["metrics"].append(row | {"status": "failed", "reason": entry.failure})
+            rows["metrics"].append(row | _failed(entry.failure))
             continue
         scores, seconds = read[entry]
         row["seconds"] = seconds
@@ -138,8 +138,24 @@ def _add_race(rows: Rows, plan: Plan, race: list[Entry], runs: dict[Unit, Judged
         else:
             judged = detection_metrics(truth, scores)
             rows["metrics"].append(row | judged | _uncertainty(entry.detector, judged["auroc"], drawn, observed))
-    if scored and not undefined and _is_first_seed(plan, scored[0].unit):
-        _add_comparison(rows, plan, scored, {entry: read[entry][0] for entry in scored}, truth, runs)
+    if scored and not undefined and plan.is_first_seed(scored[0].unit):
+        _add_comparison(rows, plan, scored, {entry: read[entry][0] for entry in scored}, truth)
+
+
+def _failed(reason: str | None) -> dict[str, Json]:
+    return {"status": "failed", "reason": reason}
+
+
+def _is_lost(unit: Unit, outcome_of: dict[str, Outcome]) -> bool:
+    """It failed, and no detector's row would say so."""
+    return outcome_of[unit.run.run_id].error is not None and not unit.detectors
+
+
+def _unscored(plan: Plan, unit: Unit, outcome_of: dict[str, Outcome]) -> dict[str, Json]:
+    """A row for a run that was to be trained for its accuracy alone."""
+    about = _about(plan, unit, {}) | {"line_up": "training", "detector": unit.run.recipe_label}
+    nothing = {"runs_averaged": 0, "epochs_used": 0, **dict.fromkeys(JUDGEMENT)}
+    return about | nothing | _failed(outcome_of[unit.run.run_id].error)
 
 
 def _drawn(scores_of: dict[Detector, np.ndarray], truth: np.ndarray) -> dict[Detector, np.ndarray]:
@@ -169,7 +185,6 @@ def _add_comparison(
     entries: list[Entry],
     scores: dict[Entry, np.ndarray],
     truth: np.ndarray,
-    runs: dict[Unit, Judged],
 ) -> None:
     """ROC curves, and how far detectors agree: of the first seed only, since the files are committed."""
     for entry in entries:
@@ -181,33 +196,33 @@ def _add_comparison(
         rows["agreement"] += [of_line_up | pair for pair in figure_data.agreement(members)]
 
 
-def _add_run(rows: Rows, plan: Plan, unit: Unit, run: Judged) -> None:
+def _add_run(rows: Rows, plan: Plan, unit: Unit, run: Judged, truths: Truths) -> None:
     """What is known of a run beside detection; recipes that only serve a detector have no accuracy of their own."""
     recipe, key = unit.run.recipe, _key(plan, unit)
     if recipe not in plan.study.recipes:
         return
-    rows["accuracy"].append(_about(plan, unit, {unit: run}) | _accuracy(unit, run.key))
+    rows["accuracy"].append(_about(plan, unit, truths) | _accuracy(unit, run.key))
     rows["curves"] += [key | row for row in read_history(unit.folder)]
     if isinstance(recipe, LiNCRecipe):
         rows["trust_histograms"] += [key | row for row in figure_data.trust_histogram(run, recipe)]
         rows["mixtures"] += [key | row for row in figure_data.mixture_components(run)]
         rows["corrections"] += [key | row for row in figure_data.corrections(run, recipe)]
-    if TRAIN_LOGITS in run.record and _is_first_seed(plan, unit):
+    if TRAIN_LOGITS in run.record and plan.is_first_seed(unit):
         rows["data_maps"] += [key | row for row in figure_data.data_map(run)]
 
 
 def _add_epochs(
-    rows: Rows, plan: Plan, entry: Entry, runs: dict[Unit, Judged], known: dict[tuple[str, str, str], list[Json]]
+    rows: Rows, plan: Plan, entry: Entry, truths: Truths, known: dict[tuple[str, str, str], list[Json]]
 ) -> None:
     """AUROC by epochs read; what an earlier call found of the same record is taken from the table."""
     if entry.failure is not None or not figure_data.reads_a_history(entry.detector):
         return
-    run, key = runs[entry.unit], (entry.unit.run.run_id, entry.line_up, _scores_digest(entry))
-    if why_undefined(run.is_mislabelled):
+    if why_undefined(truths[entry.unit]):
         return
+    key = entry.unit.run.run_id, entry.line_up, _scores_digest(entry)
     points = known.get(key, [])
-    if len(points) != len(figure_data.epochs_read(run.record.epochs)):
-        points = figure_data.auc_by_epochs([runs[unit] for unit in entry.runs], entry.detector)
+    if len(points) != len(figure_data.epochs_read(entry.unit.shape.epochs)):
+        points = figure_data.auc_by_epochs([_judged(unit) for unit in entry.runs], entry.detector)
     of_entry = _key(plan, entry.unit) | {"line_up": entry.line_up, "detector": entry.detector.label}
     rows["auc_by_epochs"] += [of_entry | {"scores": key[2]} | point for point in points]
 
@@ -232,13 +247,6 @@ def _known_epoch_rows(plan: Plan) -> dict[tuple[str, str, str], list[Json]]:
 def _judged(unit: Unit) -> Judged:
     with np.load(unit.sources.results.answer_key(unit.run.noise_id), allow_pickle=False) as labels:
         return Judged(open_record(unit.folder), AnswerKey(labels["train"], labels["validation"]))
-
-
-def _is_first_seed(plan: Plan, unit: Unit) -> bool:
-    """Of those that the plan has in the unit's setting."""
-    alike = [other.run for other in plan.units if other.run.setting_id == unit.run.setting_id]
-    seeds = [(run.noise.seed, run.training.seed) for run in alike]
-    return (unit.run.noise.seed, unit.run.training.seed) == seeds[0]
 
 
 def _stale_runs(plan: Plan) -> set[str]:
@@ -268,7 +276,7 @@ def _key(plan: Plan, unit: Unit) -> dict[str, Json]:
     return {"study": plan.study.name, "run": unit.run.run_id}
 
 
-def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
+def _about(plan: Plan, unit: Unit, truths: Truths) -> dict[str, Json]:
     run = unit.run
     values = {
         "dataset": run.dataset,
@@ -288,7 +296,7 @@ def _about(plan: Plan, unit: Unit, runs: dict[Unit, Judged]) -> dict[str, Json]:
         "recipe": run.recipe_label,
         "setting": run.setting_id,
         "protocol": run.protocol_id,
-        "true_rate": float(runs[unit].is_mislabelled.mean()) if unit in runs else None,
+        "true_rate": float(truths[unit].mean()) if unit in truths else None,
     }
     return _key(plan, unit) | {column: values[column] for column in ABOUT_RUNS}
 

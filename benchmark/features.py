@@ -28,6 +28,8 @@ from benchmark.storage import (
     UNREADABLE,
     MappedRows,
     checksum,
+    flush,
+    may_pass,
     new_array,
     open_array,
     seal,
@@ -95,7 +97,7 @@ def begin_store(
     """
     partial = _partial(folder)
     total = sum(dataset.info.sizes)
-    if not (partial / "store.json").exists():
+    if not _is_begun(partial, total):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         shape, dtype = (total, *feature_shape(model, backbone)), np.dtype(backbone.feature_dtype)
@@ -110,6 +112,7 @@ def begin_store(
                 "--image-size."
             )
         new_array(partial / "features.npy", shape, dtype)
+        flush(partial / "features.npy")  # before the file that says that it is there
         about = {"data set": dataset.info.name, "backbone": settings_of(backbone), "path": model.summary()}
         write_json(partial / "store.json", about | {"weights_in_use": model.prefix_digest()})
     else:
@@ -117,6 +120,16 @@ def begin_store(
     chunks = [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
     there = open_array(partial / "features.npy")
     return [chunk for chunk in chunks if not _is_kept(partial, chunk, there)]
+
+
+def _is_begun(partial: Path, total: int) -> bool:
+    """By an earlier call, and there is something to go on from."""
+    try:
+        return (partial / "store.json").exists() and len(open_array(partial / "features.npy")) == total
+    except UNREADABLE as error:
+        if may_pass(error):
+            raise
+        return False
 
 
 def _is_kept(partial: Path, chunk: range, features: np.ndarray) -> bool:

@@ -14,6 +14,7 @@ from benchmark.seeds import numpy_generator
 
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever a file's name says: others may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 MOST_PIXELS = 10**8  # of one image; what has more is a mistake or an attack
 MOST_DIGITS = 18  # of a class that is called by its number
@@ -149,7 +150,7 @@ def stratified_split(labels: np.ndarray) -> np.ndarray:
 
 def _decode(path: Path) -> np.ndarray:
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise ValueError(f"{image.width:,} × {image.height:,} pixels are more than {MOST_PIXELS:,}")
             if image.mode.startswith(("I", "F")):  # more than 8 bits: how to show them is the owner's decision

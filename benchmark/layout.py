@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from benchmark.errors import LincBenchError
 
@@ -93,9 +94,8 @@ class ResultsFolder:
         self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            probe = self.root / ".writable"
-            probe.write_text("")
-            probe.unlink()
+            with TemporaryFile(dir=self.root):
+                pass
         except OSError as error:
             raise LincBenchError(
                 f"The results folder {self.root} cannot be written to ({error.strerror}). "

@@ -1,5 +1,6 @@
 """Carries out a plan: features once, then every unit (one training run with its scoring) on an executor."""
 
+import errno
 import os
 import platform
 import shutil
@@ -60,6 +61,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA r
 
 
 ATTEMPTS = 3
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MANY = 100  # records, from which on checking them deserves a bar
 LOST_SCHEDULER = LincBenchError(
     "The cluster's scheduler was lost. What was finished is kept; the same command goes on from there."
@@ -87,6 +89,8 @@ def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcom
         _note_failure(unit, outcome, 1)
     to_do = [unit for unit in plan.units if unit not in broken]
     with progress.units(plan), _cancelling(executor):
+        for unit in broken:
+            progress.finished(unit)
         for attempt in range(1, ATTEMPTS + 1):
             again = []
             for (unit,), future in _as_they_come(executor, try_unit, [(unit,) for unit in to_do]):
@@ -108,7 +112,7 @@ def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
     except CancelledError as error:
         raise LOST_SCHEDULER from error
     except Exception as error:  # a worker that was killed could not say what it failed of
-        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=isinstance(error, BrokenExecutor))
+        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=_is_of_a_lost_worker(error))
 
 
 def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, str]:
@@ -122,6 +126,10 @@ def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Uni
                 wrong = future.result()
             except CancelledError as error:
                 raise LOST_SCHEDULER from error
+            except Exception as error:
+                if not _is_of_a_lost_worker(error):
+                    raise
+                wrong = _damage_of(unit)
             if wrong is not None:
                 found[unit] = wrong
                 progress.say(f"{unit.run.run_id} is trained again: {wrong}")
@@ -167,8 +175,8 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
         units = [unit for unit in lacking if unit.dataset_argument == argument]
         try:
             if units:
-                dataset = load_dataset(argument, plan.sources.data_root)
-                for unit in {(unit.store, unit.needs_store): unit for unit in units}.values():
+                dataset = dataset_of(units[0])
+                for unit in {(unit.store, unit.needs_store): unit for unit in units if unit in plan.to_train}.values():
                     _compute_features(unit, dataset, executor, progress)
                 for unit in {unit.run.noise_id: unit for unit in units}.values():
                     _write_labels(unit, dataset)
@@ -177,9 +185,12 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
         except CancelledError as error:
             raise LOST_SCHEDULER from error
         except Exception as error:
-            if not _is_of_a_lost_worker(error):
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
                 raise
-            raise LincBenchError(f"The features of {argument} could not be computed: {_sentence(error)}") from error
+            for unit in units:
+                _write_log(unit, "".join(format_exception(error)))
+            why = LincBenchError(f"The features of {argument} could not be computed: {_sentence(error)}")
+            broken |= dict.fromkeys(units, why)
     if broken and len(broken) == len(plan.units):
         raise next(iter(broken.values()))
     return broken
@@ -227,8 +238,8 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
                 for (_, chunk), future in _as_they_come(executor, _chunk, [(unit, chunk) for chunk in missing]):
                     try:
                         keep_chunk(unit.store, chunk, future.result())
-                    except BrokenExecutor:
-                        if attempt == ATTEMPTS:
+                    except Exception as error:
+                        if attempt == ATTEMPTS or not _is_of_a_lost_worker(error):
                             raise
                         lost.append(chunk)
                         continue
@@ -254,8 +265,8 @@ def _as_they_come(
                 yield arguments, future
             else:
                 waiting[future] = arguments
-        for future in as_completed(waiting):
-            yield waiting[future], future
+        for future in as_completed(list(waiting)):
+            yield waiting.pop(future), future  # its result is not kept: features may be larger than memory
     finally:
         for future in waiting:
             future.cancel()
@@ -311,24 +322,31 @@ def run_unit(unit: Unit) -> Outcome:
     """Trains unless the record is there and whole, then scores what is not scored yet; safe from two processes."""
     results = unit.sources.results
     with locked(results.locks, unit.run.run_id):
+        results.log(unit.run.run_id).unlink(missing_ok=True)  # what an earlier attempt failed of
         needs_training = unit.why_train() is not None
-        if needs_training:
-            try:
+        try:
+            if needs_training:
                 train_record(unit)
-            finally:
-                results.running(unit.run.run_id).unlink(missing_ok=True)
-        failures, log = {}, ""
-        for detector in unit.detectors:
-            if unit.force or not has_scores(unit, detector):
-                try:
-                    with threadpool_limits(limits=unit.run.training.threads):  # libraries' own threads change bytes
-                        score_record(unit, detector)
-                except Exception as error:
-                    failures[detector.label] = _sentence(error)
-                    log += f"{detector.label}\n{''.join(format_exception(error))}\n"
-        if log:
-            _write_log(unit, log)
+            failures = _score(unit)
+        finally:
+            results.running(unit.run.run_id).unlink(missing_ok=True)
     return Outcome(unit.run.run_id, needs_training, failures=failures)
+
+
+def _score(unit: Unit) -> dict[str, str]:
+    """By every detector that has not scored it; returns why some could not, by their labels."""
+    failures, log = {}, ""
+    for detector in unit.detectors:
+        if unit.force or not has_scores(unit, detector):
+            try:
+                with threadpool_limits(limits=unit.run.training.threads):  # libraries' own threads change bytes
+                    score_record(unit, detector)
+            except Exception as error:
+                failures[detector.label] = _sentence(error)
+                log += f"{detector.label}\n{''.join(format_exception(error))}\n"
+    if log:
+        _write_log(unit, log)
+    return failures
 
 
 def train_record(unit: Unit) -> None:

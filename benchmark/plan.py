@@ -53,6 +53,10 @@ class RunSettings:
         return digest_of(common, 8)
 
     @property
+    def seeds(self) -> tuple[int, int]:
+        return self.noise.seed, self.training.seed
+
+    @property
     def all_but_training_seed(self) -> tuple[str, int, Recipe]:
         """What runs share whose scores may be averaged."""
         return self.setting_id, self.noise.seed, self.recipe
@@ -147,6 +151,14 @@ class Plan:
     units: tuple[Unit, ...]
     to_train: Mapping[Unit, str]  # and why, in words
     sources: Sources
+
+    @cached_property
+    def _first_seeds(self) -> dict[str, tuple[int, int]]:
+        return {run.setting_id: run.seeds for run in reversed([unit.run for unit in self.units])}
+
+    def is_first_seed(self, unit: Unit) -> bool:
+        """Of those that the plan has in the unit's setting."""
+        return unit.run.seeds == self._first_seeds[unit.run.setting_id]
 
     def notes(self) -> list[str]:
         """What a reader of the results should know beforehand."""

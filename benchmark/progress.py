@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from benchmark.layout import ResultsFolder
 from benchmark.plan import Plan, Unit
 
 SECONDS_BETWEEN_LINES = 15.0
@@ -33,7 +34,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         self._said.add(text)
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, markup=False)
 
     def say_once(self, text: str) -> None:
         if text not in self._said:
@@ -57,7 +58,7 @@ class Progress:
 
             def watch() -> None:
                 while not stop.wait(0.5):
-                    update(epochs - sum(self._epochs_left(unit) for unit in list(self._pending.values())), epochs)
+                    update(epochs - self._epochs_left(plan.sources.results), epochs)
 
             watcher = threading.Thread(target=watch, daemon=True)
             watcher.start()
@@ -66,16 +67,17 @@ class Progress:
             finally:
                 stop.set()
                 watcher.join()
-            update(epochs - sum(self._epochs_left(unit) for unit in self._pending.values()), epochs)
+            update(epochs - self._epochs_left(plan.sources.results), epochs)
 
     def finished(self, unit: Unit) -> None:
         self._pending.pop(unit.run.run_id, None)
 
-    def _epochs_left(self, unit: Unit) -> int:
-        run_id = unit.run.run_id
-        with suppress(OSError, ValueError):  # not begun, or trained and being scored: what was told last still holds
-            self._epochs_done[run_id] = int(json.loads(unit.sources.results.running(run_id).read_text())["epoch"])
-        return unit.run.training.epochs - self._epochs_done.get(run_id, 0)
+    def _epochs_left(self, results: ResultsFolder) -> int:
+        pending = dict(self._pending)
+        for run_id in filter(pending.__contains__, results.all_running()):
+            with suppress(OSError, ValueError):  # it has just ended: what was told last still holds
+                self._epochs_done[run_id] = int(json.loads(results.running(run_id).read_text())["epoch"])
+        return sum(unit.run.training.epochs - self._epochs_done.get(run_id, 0) for run_id, unit in pending.items())
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:

@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.recorders import Signal
-from benchmark.storage import UNREADABLE, open_array
+from benchmark.storage import UNREADABLE, may_pass, open_array
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 
@@ -107,6 +107,8 @@ def open_record(folder: Path) -> RunRecord:
             raise ValueError("history and predictions do not cover every epoch")
         return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
     except UNREADABLE as error:
+        if may_pass(error):
+            raise
         raise LincBenchError(f"The record {folder} is damaged ({error}).") from error
 
 

@@ -13,7 +13,7 @@ from benchmark.storage import PARTIAL
 
 @dataclass(frozen=True)
 class Running:
-    """A run that somebody trains now."""
+    """A run that somebody trains or scores now."""
 
     epoch: int = 0
     epochs: int = 0
@@ -44,11 +44,12 @@ def read_status(results: ResultsFolder) -> Status:
     begun |= set(results.all_running())
     at_work = {run_id for run_id in begun if is_held(results, run_id)}
     failed = {path.stem: _failed(path) for path in results.all_failed() if path.stem not in at_work}
+    others = begun | failed.keys()
     return Status(
-        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in failed)),
+        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in others)),
         running={run_id: _running(results.running(run_id)) for run_id in sorted(at_work)},
         failed=failed,
-        stale=tuple(sorted(begun - at_work)),
+        stale=tuple(sorted(begun - at_work - failed.keys())),
     )
 
 

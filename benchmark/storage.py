@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
+from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -25,6 +26,7 @@ UNREADABLE = (
     OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, MemoryError, OverflowError,
     RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error, struct.error,
 )  # fmt: skip
+OF_A_FILE = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
 SEAL = "checksums.json"
 PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
 BLOCK_BYTES = 2**20
@@ -57,6 +59,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
     The caller holds a lock, so what a killed process left behind can be swept away here.
     """
     partial, old = path.with_name(f"{PARTIAL}{path.name}"), path.with_name(f"{OLD}{path.name}")
+    if old.exists() and not path.exists():  # killed between the two steps below
+        old.rename(path)
     for leftover in (partial, old):
         shutil.rmtree(leftover, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -64,16 +68,21 @@ def whole_folder(path: Path) -> Iterator[Path]:
         yield partial
         seal(partial)
         for file in partial.iterdir():
-            _flush(file)
-        _flush(partial)
+            flush(file)
+        flush(partial)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     if path.exists():
         path.rename(old)
     partial.rename(path)
-    _flush(path.parent)
+    flush(path.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def may_pass(error: Exception) -> bool:
+    """It says nothing of the file: the disk is away, memory or open files are used up, or it belongs to another."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_A_FILE)
 
 
 def seal(folder: Path) -> None:
@@ -97,6 +106,8 @@ def damage(folder: Path) -> str | None:
             name for name, known in expected.items() if not isinstance(known, dict) or _sum(folder / name) != known
         ]
     except UNREADABLE as error:
+        if may_pass(error):
+            raise
         return f"{type(error).__name__}: {error}"
     return f"{', '.join(wrong)} changed since it was written" if wrong else None
 
@@ -120,7 +131,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{uuid4().int}")  # processes of two machines may have one number
     try:
         with partial.open("wb") as file:
             file.write(content)
@@ -198,7 +209,7 @@ class MappedRows:
         return self._array[rows]
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -100,7 +100,7 @@ def score_bytes(results: Path) -> dict[str, bytes]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--faults", type=int, default=6, help="how many faults to inject; default: 6")
+    parser.addoption("--faults", type=int, help="how many faults to inject; default: one of each kind")
     parser.addoption("--faults-seed", type=int, default=0, help="at which moments they come")
 
 

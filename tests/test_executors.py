@@ -1,23 +1,37 @@
 """Every executor runs the same units to the same bytes, and loses no more than what was on the worker that it lost."""
 
+import gc
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Scheduler, SpecCluster, get_worker
+from distributed import Worker as DaskWorker
+from distributed.scheduler import KilledWorker
 
-from benchmark.cli import main
-from benchmark.dask_cluster import dask_executor
+from benchmark import pipeline
+from benchmark.cli import command_line, main
+from benchmark.dask_cluster import OnDask, _is_open_to_others, dask_executor
 from benchmark.errors import LincBenchError
 from benchmark.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
+from benchmark.layout import ResultsFolder
+from benchmark.overrides import overridden
+from benchmark.pipeline import Outcome
+from benchmark.plan import Sources, plan_study
+from benchmark.studies import study_named
 from tests.conftest import score_bytes
-from tests.test_interruptions import Quick, start, wait_for, without_seconds
+from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for, without_seconds
 from tests.test_readme import OWN_DETECTOR
 
 
@@ -163,12 +177,21 @@ def test_no_scheduler_no_client_and_workers_of_many_threads_are_told(
         pass
 
 
+def name_of_worker(_: int = 0) -> str:
+    return str(get_worker().name)
+
+
 def test_accelerators_are_taken_by_the_workers_resources() -> None:
+    workers = {
+        name: {"cls": DaskWorker, "options": {"nthreads": 1, "resources": resources, "dashboard": False}}
+        for name, resources in (("plain", {}), ("with a GPU", {"GPU": 1}))
+    }
+    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
     with (
-        cluster_here(resources={"GPU": 1}) as cluster,
+        SpecCluster(workers, scheduler) as cluster,
         dask_executor(cluster.scheduler_address, 1, device="cuda") as executor,
     ):
-        assert executor.submit(double, 3).result() == 6
+        assert {executor.submit(name_of_worker, number).result() for number in range(10)} == {"with a GPU"}
     with (
         cluster_here() as cluster,
         pytest.raises(LincBenchError, match="No Dask worker says that it has an accelerator"),
@@ -215,6 +238,48 @@ def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 143, said
     assert "the same command goes on from there" in said
+
+
+def test_a_killed_worker_of_dask_is_replaced_and_the_bytes_are_the_same(
+    quick: Quick, quick_run: Path, tmp_path: Path
+) -> None:
+    process = start(quick, tmp_path / "results", "--dask", "local", "--workers", "2")
+    wait_for(lambda: epoch_of_any_run(tmp_path / "results") >= 2, "training")
+    for path in (tmp_path / "results").glob("running/*.json"):
+        with suppress(OSError, ValueError):
+            os.kill(json.loads(path.read_text())["process"], signal.SIGKILL)
+    said = process.communicate(timeout=300)[0]
+    assert process.returncode == 0, said
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+
+
+def test_a_unit_that_dask_gives_up_because_of_its_workers_is_tried_again(quick: Quick, quick_run: Path) -> None:
+    future: Future[Outcome] = Future()
+    future.set_exception(KilledWorker("a unit", SimpleNamespace(address="tcp://127.0.0.1:1"), 3))
+    options = command_line().parse_args([*quick, "--results", str(quick_run)])
+    plan = plan_study(overridden(study_named("demo"), options), Sources(ResultsFolder(quick_run)))
+    assert pipeline._outcome(plan.units[0], future).may_pass
+
+
+def test_results_that_were_handed_over_are_not_kept() -> None:
+    """Features of all chunks together may be larger than memory."""
+    alive: list[weakref.ref] = []
+    with ThreadPoolExecutor(1) as executor:
+        for _, future in pipeline._as_they_come(executor, np.zeros, [(number,) for number in range(1, 21)]):
+            alive.append(weakref.ref(future.result()))
+            del future
+            gc.collect()
+            assert sum(reference() is not None for reference in alive) <= 1
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tls://10.0.0.5:8786", "inproc://1/2"])
+def test_only_a_cluster_that_others_could_use_is_told_of(address: str) -> None:
+    assert not _is_open_to_others(address)
+    assert _is_open_to_others("tcp://10.0.0.5:8786")
+
+
+def test_a_local_cluster_listens_to_this_machine_alone(on_dask: OnDask) -> None:
+    assert on_dask._client.scheduler.address.startswith("tcp://127.0.0.1:")
 
 
 def test_the_client_closes_with_the_executor() -> None:

@@ -80,6 +80,16 @@ def test_chunks_in_any_order_and_after_a_kill_give_the_same_bytes(
     assert (tmp_path / "store" / "features.npy").read_bytes() == (tmp_path / "whole" / "features.npy").read_bytes()
 
 
+@pytest.mark.parametrize("left", [b"", bytes(500)], ids=["nothing", "zeros"])
+def test_a_store_whose_array_a_power_cut_took_is_begun_anew(
+    left: bytes, tmp_path: Path, digits: Dataset, model: SplitModel
+) -> None:
+    everything = begin_store(tmp_path / "store", digits, BACKBONE, model)
+    keep_chunk(tmp_path / "store", everything[0], compute_chunk(everything[0], digits, BACKBONE, model))
+    next(tmp_path.glob(".partial-*/features.npy")).write_bytes(left)
+    assert begin_store(tmp_path / "store", digits, BACKBONE, model) == everything
+
+
 def test_it_says_what_it_needs_and_refuses_when_the_disk_has_less(
     tmp_path: Path, digits: Dataset, model: SplitModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from benchmark.weights import read_state_dict
 from tests.conftest import medmnist_arrays
 
 CASES: Counter[str] = Counter()
+DECODED: Counter[str] = Counter()  # cases in which at least one image was decoded
 fuzz = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
@@ -40,6 +43,7 @@ def read(loader: str, call: Callable[[], Any]) -> None:
     except LincBenchError as error:
         said = str(error)
     assert said.strip()
+    DECODED[loader] += said == "nothing is wrong" or "cannot be read as an image" in said
 
 
 def every_pixel(dataset: Any) -> None:
@@ -105,21 +109,35 @@ def test_npz_of_other_arrays(content: dict[str, np.ndarray], fill: bool) -> None
         read("npz", lambda: every_pixel(load_dataset(str(path))))
 
 
+def image_bytes(kind: str) -> bytes:
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(buffer, kind)
+    return buffer.getvalue()
+
+
+any_image = st.one_of(*(spoiled(image_bytes(kind)) for kind in ("png", "jpeg", "gif", "bmp", "tiff", "webp")))
+
+
 cells = st.one_of(
     st.sampled_from(["a.png", "b.png", "../a.png", "/etc/hostname", "sub/../a.png", "a.png\0", "x" * 5000, ""]),
     st.text(max_size=20),
 )
 labels = st.one_of(st.sampled_from(["0", "1", "01", "9" * 5000, "٣", "cat", ""]), st.text(max_size=5))
-rows = st.lists(st.tuples(cells, labels, st.sampled_from(["train", "val", "test", "other", ""])), max_size=12)
+rows = st.lists(st.tuples(cells, labels, st.sampled_from(["train", "val", "test", "other", ""])), max_size=2)
+headers = st.sampled_from(["path,label", "label,path", "path;label", "", "path,path,label"])
+USUAL_ROWS = [(f"{name}.png", name, split) for split in ("train", "val", "test") for name in "ab"]
 
 
 @fuzz
-@given(rows, st.sampled_from(["path,label,split", "path,label", "label,path", "path;label", "", "path,path,label"]))
-def test_csv_of_odd_rows(content: list[tuple[str, str, str]], header: str) -> None:
+@given(rows, st.one_of(st.just("path,label,split"), headers), st.data())
+def test_csv_of_odd_rows(content: list[tuple[str, str, str]], header: str, data: st.DataObject) -> None:
+    """Among rows as they should be, of which one image may be damaged."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("a.png", "b.png"):
             Image.fromarray(np.zeros((4, 4), np.uint8)).save(Path(folder, name))
-        text = "\n".join([header, *(",".join(row) for row in content)])
+        Path(folder, "b.png").write_bytes(data.draw(st.one_of(any_image, st.just(image_bytes("png")))))
+        text = "\n".join([header, *(",".join(row) for row in [*USUAL_ROWS, *content])])
         (path := Path(folder, "data.csv")).write_bytes(text.encode(errors="surrogatepass"))
         read("CSV", lambda: every_pixel(load_dataset(str(path))))
 
@@ -132,28 +150,28 @@ def test_csv_of_any_bytes(content: bytes) -> None:
         read("CSV", lambda: every_pixel(load_dataset(str(path))))
 
 
-def image_bytes(kind: str) -> bytes:
-    buffer = io.BytesIO()
-    pixels = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(buffer, kind)
-    return buffer.getvalue()
-
-
-any_image = st.one_of(*(spoiled(image_bytes(kind)) for kind in ("png", "jpeg", "gif", "bmp", "tiff", "webp")))
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), min_size=1, max_size=12)
 
 
+odd_files = st.lists(st.tuples(names, st.one_of(any_image, st.binary(max_size=100))), max_size=3)
+
+
 @fuzz
-@given(st.lists(st.tuples(names, st.one_of(any_image, st.binary(max_size=100))), min_size=1, max_size=8), st.booleans())
-def test_folder_of_damaged_images_and_odd_names(content: list[tuple[str, bytes]], is_split: bool) -> None:
+@given(odd_files, st.one_of(any_image, st.binary(max_size=100)), st.sampled_from(["png", "gif", "JPG"]), st.booleans())
+def test_folder_of_damaged_images_and_odd_names(
+    content: list[tuple[str, bytes]], damaged: bytes, ending: str, is_split: bool
+) -> None:
+    """Among classes as they should be, of which one has a damaged image."""
     with tempfile.TemporaryDirectory() as folder:
+        splits = ("train", "val", "test") if is_split else (".",)
+        for split, name, number in product(splits, ("cat", "dog"), range(10 // len(splits))):
+            (place := Path(folder, split, name)).mkdir(parents=True, exist_ok=True)
+            (place / f"{number}.png").write_bytes(image_bytes("png"))
+        Path(folder, splits[0], "cat", f"damaged.{ending}").write_bytes(damaged)
         for number, (name, data) in enumerate(content):
-            place = Path(folder, *(["train", "val", "test"][number % 3],) if is_split else (), f"{name}_{number % 2}")
-            try:
-                place.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):  # a name that this file system does not take
+                (place := Path(folder, splits[number % len(splits)], name)).mkdir(parents=True, exist_ok=True)
                 (place / f"{number}.png").write_bytes(data)
-            except OSError:  # a name that this file system does not take
-                continue
         read("image folder", lambda: every_pixel(load_dataset(folder)))
 
 
@@ -270,8 +288,20 @@ def test_an_enormous_image_is_refused_with_a_sentence(size: tuple[int, int], tmp
         every_pixel(load_dataset(str(tmp_path)))
 
 
+def test_a_file_of_another_format_is_not_given_to_its_decoder(tmp_path: Path) -> None:
+    """Pillow starts Ghostscript for PostScript, whatever the file is called."""
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        for number in range(10):
+            Image.new("RGB", (4, 4)).save(tmp_path / name / f"{number}.png", "EPS")
+    with pytest.raises(LincBenchError, match="cannot identify image file"):
+        every_pixel(load_dataset(str(tmp_path)))
+
+
 def test_the_number_of_cases_is_told(record_property: Callable[[str, object], None]) -> None:
     """The last of this file, which one process runs in order."""
     assert len(CASES) == 6
+    for loader in ("CSV", "image folder"):
+        assert DECODED[loader] > 30, f"hardly a case of {loader} comes as far as an image"
     cases = ", ".join(f"{count} {loader}" for loader, count in sorted(CASES.items()))
     record_property("told", f"{sum(CASES.values())} damaged or odd files ({cases}): only sentences")

@@ -79,15 +79,18 @@ def test_the_readmes_slurm_cluster_asks_for_encrypted_workers_of_one_thread(
     """There is no SLURM here, so no job is submitted; everything else is real."""
     from dask_jobqueue import SLURMCluster  # listens to signals, which only a main thread may
 
-    assert len(SLURM.split("__main__")[1].splitlines()) < 10
+    assert len(SLURM.split("__main__")[1].splitlines()) <= 10
     scripts, commands = [], []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SLURMCluster, "adapt", lambda cluster, **jobs: scripts.append(cluster.job_script()))
     monkeypatch.setattr("benchmark.cli.main", commands.append)
-    exec(SLURM, {"__name__": "__main__"})
+    with pytest.raises(SystemExit):
+        exec(SLURM, {"__name__": "__main__"})
     assert "#SBATCH -t 04:00:00" in scripts[0]
     assert "--nthreads 1" in scripts[0]
     assert "tls://" in scripts[0]
+    assert "--no-dashboard" in scripts[0]
+    assert "--lifetime 225m" in scripts[0], "before the job's time is up, so that nobody is blamed for it"
     assert command_line().parse_args(commands[0]).dask == "current"
 
 

@@ -1,22 +1,32 @@
 """What failed, what is running, what is damaged: told by `status` and `doctor`, and never in the way of the rest."""
 
+import errno
+import gc
 import json
 import multiprocessing
 import shutil
 import time
+import weakref
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
-from benchmark import pipeline
+from benchmark import evaluation, pipeline
 from benchmark.cli import main
-from benchmark.doctor import DAMAGED, OLDER, ORPHANED, examine
+from benchmark.datasets import Dataset
+from benchmark.doctor import DAMAGED, OLDER, ORPHANED, UNKNOWN, examine
+from benchmark.errors import LincBenchError
+from benchmark.executors import InProcessExecutor, WorkerDied
 from benchmark.identity import digest_of
 from benchmark.layout import ResultsFolder
 from benchmark.pipeline import ATTEMPTS
 from benchmark.plan import Unit
+from benchmark.progress import Progress
 from benchmark.status import read_status
 from benchmark.storage import SEAL, locked, seal
 from tests.conftest import score_bytes
@@ -84,9 +94,7 @@ def _hold(folder: Path, name: str) -> None:
 def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = ResultsFolder(copied)
     for name in ("at-work", "gone"):
-        results.running(name).parent.mkdir(exist_ok=True)
-        about = {"epoch": 3, "epochs": 70, "process": 123, "machine": "here"}
-        results.running(name).write_text(json.dumps(about))
+        note_of(copied, name)
     (copied / "runs" / ".partial-left").mkdir()
     holder = multiprocessing.get_context("spawn").Process(target=_hold, args=(results.locks, "at-work"))
     holder.start()
@@ -106,6 +114,119 @@ def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFix
     assert "process 123 on here" in told
     assert "2 done, 1 running, 0 failed, 2 stale" in told
     assert read_status(results).stale == ("at-work", "gone", "left"), "whoever held it is gone"
+
+
+def test_a_run_has_one_state(copied: Path) -> None:
+    """Begun and failed is failed; trained and begun again, or killed while it was scored, is begun."""
+    results = ResultsFolder(copied)
+    again, other = (path.name for path in results.all_runs())
+    note_of(copied, again)
+    for name in ("lost", other):
+        (copied / "failed").mkdir(exist_ok=True)
+        results.failed(name).write_text(json.dumps({"reason": "[/conv1] of [enforce fail]", "attempts": 3}))
+    (copied / "runs" / ".partial-lost").mkdir()
+    found = read_status(results)
+    assert (found.done, found.stale, set(found.failed)) == ((), (again,), {"lost", other})
+
+
+def test_reasons_are_shown_as_they_are(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets in them are no markup for the terminal."""
+    (copied / "failed").mkdir()
+    reason = "no tensor [/conv1], [enforce fail at alloc_cpu.cpp:114]"
+    ResultsFolder(copied).failed("x").write_text(json.dumps({"reason": reason, "attempts": 3}))
+    assert main(["status", "--results", str(copied)]) == 0
+    assert reason in said(capsys)
+    Progress(Console(width=200)).say(reason)
+    assert reason in said(capsys)
+
+
+def test_a_run_that_no_detector_reads_is_a_failed_row_too(
+    quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "run_unit", failing([LincBenchError("no such thing")]))
+    few = [*quick[: quick.index("--detector")], "--detector", "AUM", "--workers", "1"]
+    assert main([*few, "--results", str(tmp_path / "results")]) == 1
+    rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("status == 'failed'")
+    assert rows[["line_up", "detector", "reason"]].to_numpy().tolist() == [["training", "linc", "no such thing"]]
+
+
+def test_what_cannot_be_read_now_is_not_called_damaged(
+    quick: Quick, copied: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished run stays finished when files, memory or the network are short for a moment."""
+    before = {path: path.read_bytes() for path in copied.rglob("runs/*/*")}
+
+    def too_many(path: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.record.open_array", too_many)
+        assert "Too many open files" in fails(*quick, "--workers", "1", "--results", copied)
+        assert {finding.state for finding in examine(ResultsFolder(copied))} == {UNKNOWN}
+    assert {path: path.read_bytes() for path in copied.rglob("runs/*/*")} == before
+
+
+def test_records_are_opened_one_at_a_time(copied: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of them have more files than a process may have open."""
+    real, opened = evaluation._judged, []
+    alive: list[weakref.ref] = []
+
+    def judged(unit: Unit) -> evaluation.Judged:
+        gc.collect()
+        opened.append(sum(reference() is not None for reference in alive))
+        found = real(unit)
+        alive.append(weakref.ref(found.record))
+        return found
+
+    monkeypatch.setattr(evaluation, "_judged", judged)
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert len(opened) >= 2
+    assert max(opened) <= 1, "the one before may still be in a variable"
+
+
+def test_one_data_set_whose_features_cannot_be_had_does_not_stop_the_other(
+    quick: Quick, odd_or_even: Path, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = pipeline.compute_chunk
+
+    def chunk(rows: range, dataset: Dataset, *others: object) -> np.ndarray:
+        if dataset.info.name == "odd_or_even":
+            raise RuntimeError("out of memory")
+        return real(rows, dataset, *others)
+
+    monkeypatch.setattr(pipeline, "compute_chunk", chunk)
+    command = [*quick, "--dataset", str(odd_or_even), "--workers", "1", "--results", str(tmp_path / "results")]
+    assert main(command) == 1
+    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
+    rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("dataset == 'odd_or_even'")
+    assert (rows["reason"].str.contains("could not be computed: RuntimeError: out of memory")).all()
+    assert len(read_status(ResultsFolder(tmp_path / "results")).failed) == 2
+
+
+def test_a_worker_lost_while_records_are_checked_loses_nothing(
+    quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = score_bytes(copied)
+    flip(one(copied, "runs/*-standard-*/train_logits.npy"))
+    submit = InProcessExecutor.submit
+
+    def lose(executor: InProcessExecutor, function: Callable[..., object], *arguments: object) -> Future[object]:
+        if function is not pipeline._damage_of:
+            return submit(executor, function, *arguments)
+        future: Future[object] = Future()
+        future.set_exception(WorkerDied("killed"))
+        return future
+
+    monkeypatch.setattr(InProcessExecutor, "submit", lose)
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert score_bytes(copied) == scores
+    assert not list(examine(ResultsFolder(copied)))
+
+
+def test_commands_that_start_together_can_all_write(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: ResultsFolder(tmp_path).prepare(), range(400)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +265,12 @@ def change_settings(results: Path, change: Callable[[dict], None], rename: bool)
             (results / part / folder.name).rename(results / part / name)
 
 
+def note_of(results: Path, run_id: str) -> None:
+    path = ResultsFolder(results).running(run_id)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"epoch": 3, "epochs": 70, "process": 123, "machine": "here"}))
+
+
 SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a flipped byte of a record": (DAMAGED, lambda results: flip(one(results, "runs/*-standard-*/train_logits.npy"))),
     "a lost file of a record": (DAMAGED, lambda results: one(results, "runs/*-linc-*/trust.npy").unlink()),
@@ -162,6 +289,15 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
         ORPHANED,
         lambda results: change_settings(results, lambda settings: settings["training"].update(epochs=3), rename=False),
     ),
+    "a record of settings that nobody knows": (
+        OLDER,
+        lambda results: change_settings(results, lambda settings: settings.clear(), rename=True),
+    ),
+    "scores without a checksum": (
+        OLDER,
+        lambda results: one(results, "scores/*/aum-*.json").write_text('{"seconds": 1}'),
+    ),
+    "a note of a run that nobody trains": (ORPHANED, lambda results: note_of(results, "x")),
     "scores without their run": (ORPHANED, lambda results: shutil.rmtree(one(results, "runs/*-linc-*"))),
     "what a killed run left": (ORPHANED, lambda results: (results / "runs" / ".partial-x").mkdir()),
     "what a killed feature computation left": (ORPHANED, lambda results: (results / "features" / ".partial-x").mkdir()),

@@ -19,6 +19,7 @@ import pytest
 
 from benchmark import storage
 from benchmark.cli import main
+from benchmark.evaluation import TABLES
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for
 
@@ -58,7 +59,7 @@ class Campaign:
         """Zero lost, zero wrong: scores, records and tables have the bytes that they have without faults."""
         assert score_bytes(self.results) == score_bytes(self.whole), f"scores after {kind}"
         assert record_bytes(self.results) == record_bytes(self.whole), f"records after {kind}"
-        for table in ("metrics", "accuracy", "runs", "corrections"):
+        for table in TABLES:
             assert table_text(self.results, table) == table_text(self.whole, table), f"{table}.csv after {kind}"
         leftovers = [path for part in ("runs", "features") for path in (self.results / part).glob(".*")]
         assert not leftovers, f"left behind after {kind}: {leftovers}"
@@ -90,7 +91,9 @@ def table_text(results: Path, name: str) -> str:
 
 
 def kill_worker(campaign: Campaign) -> bool:
-    process = start(campaign.quick, campaign.results, "--workers", "2")
+    process = start(
+        campaign.quick, campaign.results, "--workers", "2", *campaign.chance.choice(((), ("--dask", "local")))
+    )
     epoch = campaign.chance.randint(0, EPOCHS - 1)
     running = campaign.results / "running"
     wait_for(lambda: running.exists() and list(running.glob("*.json")), "a run")
@@ -156,16 +159,38 @@ def full_disk(campaign: Campaign) -> bool:
     places = [(os, "posix_fallocate"), (os, "fsync")]
     no_room = partial(OSError, errno.ENOSPC, "No space left on device")
     with failing(places, campaign.chance.randint(1, 40), no_room) as failed:
-        campaign.command()
+        code = campaign.command()
+    assert bool(code) == bool(failed), "who finds no room is told"
     return bool(failed)
 
 
 def power_cut(campaign: Campaign) -> bool:
-    """Between writing something and giving it its name; nothing after that is carried out, clean-up included."""
+    """Between writing something and giving it its name; nothing after that is carried out, clean-up included.
+
+    What was not flushed to the disk before is only there in part.
+    """
     places = [(Path, "rename"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree")]
-    with failing(places, campaign.chance.randint(1, 60), PowerCut) as failed, suppress(PowerCut):
+    with flushed() as on_disk, failing(places, campaign.chance.randint(1, 60), PowerCut) as failed, suppress(PowerCut):
         campaign.command()
+    for file in sorted(campaign.results.rglob("*")) if failed else ():
+        if file.is_file() and file.stat().st_ino not in on_disk:
+            os.truncate(file, campaign.chance.randint(0, file.stat().st_size))
     return bool(failed)
+
+
+@contextmanager
+def flushed() -> Iterator[set[int]]:
+    """Files that the system was told to write to its disk, by their numbers."""
+    found: set[int] = set()
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        real(handle)
+        found.add(os.fstat(handle).st_ino)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield found
 
 
 def truncated(campaign: Campaign) -> bool:

@@ -1,4 +1,4 @@
-"""Faults, by the dozen here and by the hundred with `--faults 100`: nothing lost, nothing wrong."""
+"""Faults, one of each kind here and by the hundred with `--faults 100`: nothing lost, nothing wrong."""
 
 import random
 from itertools import cycle, islice
@@ -14,7 +14,7 @@ from tests.test_interruptions import Quick
 def test_after_every_fault_the_results_are_those_without(
     quick: Quick, quick_run: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property
 ) -> None:
-    count, seed = pytestconfig.getoption("--faults"), pytestconfig.getoption("--faults-seed")
+    count, seed = pytestconfig.getoption("--faults") or len(KINDS), pytestconfig.getoption("--faults-seed")
     campaign = Campaign(quick, quick_run, tmp_path / "results", random.Random(seed))
     for kind in islice(cycle(KINDS), count):
         campaign.inject(kind)
