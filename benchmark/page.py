@@ -4,6 +4,7 @@ import base64
 import hashlib
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -106,7 +107,14 @@ class Page:
 
 
 def write_page(path: Path, page: Page) -> None:
-    """The same page gives the same bytes, always."""
+    write_html(path, "page", ("page.css",), {"page": page})
+
+
+def write_html(path: Path, name: str, styles: tuple[str, ...], content: Mapping[str, object]) -> None:
+    """Fills the template of that name; the script of that name is the only one that may run in it.
+
+    The same content gives the same bytes, always.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -114,9 +122,10 @@ def write_page(path: Path, page: Page) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    html = environment.get_template("page.html").render(
-        page=page, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
+    style = "".join((TEMPLATES / file).read_text(encoding="utf-8") for file in styles)
+    script = (TEMPLATES / f"{name}.js").read_text(encoding="utf-8")
+    html = environment.get_template(f"{name}.html").render(
+        content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
     )
     write_text(path, html + "\n")
 
