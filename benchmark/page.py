@@ -107,11 +107,13 @@ class Page:
 
 
 def write_page(path: Path, page: Page) -> None:
-    write_html(path, "page", ("page.css",), {"page": page})
+    write_html(path, "page.html", ("page.css",), ("page.js",), {"page": page})
 
 
-def write_html(path: Path, name: str, styles: tuple[str, ...], content: Mapping[str, object]) -> None:
-    """Fills the template of that name; the script of that name is the only one that may run in it.
+def write_html(
+    path: Path, template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]
+) -> None:
+    """A page with its styles and scripts inside it; no other script may run there.
 
     The same content gives the same bytes, always.
     """
@@ -122,12 +124,15 @@ def write_html(path: Path, name: str, styles: tuple[str, ...], content: Mapping[
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = "".join((TEMPLATES / file).read_text(encoding="utf-8") for file in styles)
-    script = (TEMPLATES / f"{name}.js").read_text(encoding="utf-8")
-    html = environment.get_template(f"{name}.html").render(
+    style, script = ("".join(map(_template, names)) for names in (styles, scripts))
+    html = environment.get_template(template).render(
         content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
     )
     write_text(path, html + "\n")
+
+
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _content_hash(script: str) -> str:

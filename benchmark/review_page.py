@@ -62,7 +62,8 @@ class Review:
 
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
-    write_html(path, "review", ("page.css", "review.css"), {"review": review, "data": _data(review)})
+    scripts = ("review_decisions.js", "review.js")
+    write_html(path, "review.html", ("page.css", "review.css"), scripts, {"review": review, "data": _data(review)})
 
 
 def thumbnail(image: np.ndarray, size: int = 96) -> bytes:

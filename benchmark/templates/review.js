@@ -1,80 +1,19 @@
-// A person decides sample by sample. Each decision is stored at once, so that closing the page loses nothing.
-"use strict";
-
-const at = (id) => document.getElementById(id);
-const { audit, classes, detectors, examples, samples } = JSON.parse(at("review").textContent);
-const numberOf = new Map(samples.map((sample, number) => [sample.id, number]));
+// A list of samples, one of them in view, and a person who decides on it: most quickly by keyboard.
 const searched = samples.map((sample) => sample.id.toLowerCase());
 const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-const storageKey = "linc-bench-review-" + audit;
-const signs = { keep: "✓", relabel: "→", ambiguous: "?", skip: "–" };
 const spareRows = 4; // above and below what is seen of the list
-const unkept = "This browser does not store the decisions: export them before you close or reload the page.";
 
-let actions = []; // { id, decision, label } in the order they were made; the last about a sample holds
-let others = []; // the same, of samples that are not on this page
-let decided = new Map(); // from a sample's number to the action that holds
 let passing = []; // the numbers of samples that pass the filters
 let drawn = new Map(); // from a sample's number to its row in the list
 let current = -1; // the number of the sample in view
-let isSafe = true; // stored or exported
-
-function warn(text) {
-  at("notice").textContent = text;
-  at("notice").hidden = !text;
-}
-
-function isAction(action) {
-  const isClass = Number.isInteger(action?.label) && action.label in classes;
-  const needsClass = ["keep", "relabel"].includes(action?.decision);
-  return Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
-}
-
-function load() {
-  let text = null;
-  let stored = [];
-  warn("");
-  try {
-    text = localStorage.getItem(storageKey);
-  } catch {
-    warn(unkept);
-  }
-  try {
-    stored = JSON.parse(text ?? "[]").filter(isAction);
-  } catch {
-    warn("There are stored decisions of this audit, but they cannot be read.");
-  }
-  actions = stored.filter((action) => numberOf.has(action.id));
-  others = stored.filter((action) => !numberOf.has(action.id));
-  decided = new Map(actions.map((action) => [numberOf.get(action.id), action]));
-}
-
-function store() {
-  try {
-    localStorage.setItem(storageKey, JSON.stringify([...others, ...actions]));
-    isSafe = true;
-    warn("");
-  } catch {
-    isSafe = false;
-    warn(unkept);
-  }
-}
-
-function inWords({ decision, label }) {
-  const verbs = { keep: "keep ", relabel: "relabel to ", ambiguous: "ambiguous", skip: "skipped" };
-  return verbs[decision] + (label === null ? "" : classes[label]);
-}
 
 function decide(decision, label = null) {
   if (current < 0) return;
-  const action = { id: samples[current].id, decision, label };
-  actions.push(action);
-  decided.set(current, action);
-  store();
+  const action = record(current, decision, label);
   filter();
   const isLeft = (number) => !decided.has(number);
   const next = passing.find((number) => number > current && isLeft(number)) ?? passing.find(isLeft);
-  at("said").textContent = `${action.id}: ${inWords(action)}.${next === undefined ? " None is left here." : ""}`;
+  at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (none is left here)" : ""}`;
   show(next ?? current);
 }
 
@@ -83,26 +22,11 @@ function choose(label) {
 }
 
 function undo() {
-  const undone = actions.pop();
-  if (!undone) return;
-  const number = numberOf.get(undone.id);
-  const earlier = actions.findLast((action) => action.id === undone.id);
-  if (earlier) decided.set(number, earlier);
-  else decided.delete(number);
-  store();
+  if (!actions.length) return;
+  const action = takeBack();
   filter();
-  at("said").textContent = `${undone.id}: undone (${inWords(undone)}).`;
-  show(number);
-}
-
-// One line per reviewed sample, in the order of the list, quoted as RFC 4180 has it.
-function asCsv() {
-  const rows = [...samples.keys()].filter((number) => decided.has(number)).map((number) => {
-    const { id, decision, label } = decided.get(number);
-    return [audit, id, classes[samples[number].given], decision, label === null ? "" : classes[label]];
-  });
-  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return [["audit", "id", "given", "decision", "label"], ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
+  at("said").textContent = `undone: ${inWords(action)}: ${action.id}`;
+  show(numberOf.get(action.id));
 }
 
 function exportDecisions() {
@@ -130,11 +54,11 @@ const filters = [
 });
 
 function filter() {
-  const chosen = filters.filter(({ select }) => select.value);
+  const chosen = filters.map(({ select, textOf }) => [select.value, textOf]).filter(([value]) => value);
   const wanted = at("search").value.toLowerCase().split(/\s+/);
   passing = [...samples.keys()].filter(
     (number) =>
-      chosen.every(({ select, textOf }) => select.value === "=" + textOf(number)) &&
+      chosen.every(([value, textOf]) => value === "=" + textOf(number)) &&
       wanted.every((word) => searched[number].includes(word)),
   );
   at("count").textContent = `${passing.length} of ${samples.length} samples`;

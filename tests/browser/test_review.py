@@ -197,7 +197,7 @@ def test_moving_decides_nothing_and_reviewed_samples_are_passed_over(opened: Ope
     _press(chrome, "k", "i", "i", "k")
     assert _content(chrome, "name") == "image 2.png", "1 is reviewed already"
     _press(chrome, "k", "k", "k", "k")
-    assert "None is left" in _content(chrome, "said")
+    assert "none is left" in _content(chrome, "said")
 
 
 def test_a_suggestion_that_is_the_given_label_cannot_be_taken(opened: Opened) -> None:
@@ -336,9 +336,7 @@ def test_five_thousand_samples_are_as_quick_as_fifty(opened: Opened) -> None:
     few = opened(review(50, "b4")).execute_script(pressing)
     chrome = opened(review(5000, "b5"))
     many = chrome.execute_script(pressing)
-    print(
-        f"a key press: {few[25]:.1f} ms with 50 samples, {many[25]:.1f} ms with 5,000 (median), {many[-1]:.1f} at most"
-    )
+    print(f"a key press takes {few[25]:.1f} ms with 50 samples, {many[25]:.1f} ms with 5,000")
     assert _content(chrome, "reviewed") == "40 of 5000 reviewed"
     assert sum(many) < 10 * sum(few)
     assert 5 < len(_ids(chrome)) < 40
@@ -458,7 +456,7 @@ def test_landmarks_and_what_is_announced(opened: Opened) -> None:
     assert chrome.switch_to.active_element.tag_name == "main"
     _press(chrome, "k")
     live = [region.text for region in chrome.find_elements(By.CSS_SELECTOR, "[aria-live=polite]")]
-    assert live == ["1 of 5 reviewed", "image 0.png: keep nevus."]
+    assert live == ["1 of 5 reviewed", "keep nevus: image 0.png"]
     assert chrome.find_element(By.TAG_NAME, "progress").get_attribute("value") == "1"
     selected = chrome.find_elements(By.CSS_SELECTOR, "[role=option][aria-selected=true]")
     assert [row.get_attribute("id") for row in selected] == [
