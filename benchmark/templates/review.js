@@ -62,7 +62,7 @@ function filter() {
       wanted.every((word) => searched[number].includes(word)),
   );
   at("count").textContent = `${passing.length} of ${samples.length} samples`;
-  at("filters").querySelector("button").disabled = !chosen.length && !at("search").value;
+  at("all").disabled = !chosen.length && !at("search").value;
 }
 
 function filterAnew() {
@@ -101,9 +101,13 @@ function newRow(number) {
   return row;
 }
 
+function rowHeight() {
+  return 3.5 * parseFloat(getComputedStyle(document.documentElement).fontSize); // as in review.css
+}
+
 // Only rows that are seen, or nearly so, are in the page: thousands of samples scroll as lightly as ten.
 function drawList() {
-  const height = 3.5 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const height = rowHeight();
   const first = Math.max(0, Math.floor(at("list").scrollTop / height) - spareRows);
   const end = Math.ceil((at("list").scrollTop + at("list").clientHeight) / height) + spareRows;
   const seen = passing.slice(first, end).map((number) => [number, drawn.get(number) ?? newRow(number)]);
@@ -115,16 +119,16 @@ function drawList() {
     drawBadge(row.querySelector(".badge"), number);
   });
   drawn = new Map(seen);
-  at("rows").style.height = passing.length * height + "px";
   at("rows").replaceChildren(...drawn.values());
   if (drawn.has(current)) at("list").setAttribute("aria-activedescendant", "row-" + current);
   else at("list").removeAttribute("aria-activedescendant");
 }
 
 function scrollToCurrent() {
+  const height = rowHeight();
   const position = passing.indexOf(current);
+  at("rows").style.height = passing.length * height + "px";
   if (position < 0) return;
-  const height = at("rows").offsetHeight / passing.length;
   const { scrollTop, clientHeight } = at("list");
   const [highest, lowest] = [(position + 2) * height - clientHeight, (position - 1) * height]; // with a neighbour each way
   at("list").scrollTop = Math.min(Math.max(scrollTop, highest), lowest);
@@ -174,8 +178,8 @@ function show(number) {
   at("undo").disabled = !actions.length;
   at("export").disabled = !decided.size;
   drawSample();
-  drawList();
   scrollToCurrent();
+  drawList();
 }
 
 function move(isDown) {
@@ -247,13 +251,17 @@ at("label").addEventListener("keydown", (event) => {
 });
 at("filters").addEventListener("submit", (event) => { event.preventDefault(); at("sample").focus(); });
 for (const event of ["input", "change"]) at("filters").addEventListener(event, filterAnew);
-at("filters").addEventListener("reset", () => setTimeout(filterAnew));
+at("all").addEventListener("click", () => {
+  at("filters").reset();
+  at("sample").focus();
+  filterAnew();
+});
 at("list").addEventListener("scroll", drawList);
 at("list").addEventListener("click", (event) => {
   const row = event.target.closest(".row");
   if (row) show(Number(row.dataset.number));
 });
-window.addEventListener("resize", drawList);
+window.addEventListener("resize", () => { scrollToCurrent(); drawList(); });
 window.addEventListener("storage", (event) => { if (event.key === storageKey) { load(); filterAnew(); } }); // another window
 window.addEventListener("beforeunload", (event) => { if (!isSafe) event.preventDefault(); });
 load();
