@@ -4,6 +4,7 @@ import base64
 import hashlib
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -106,7 +107,16 @@ class Page:
 
 
 def write_page(path: Path, page: Page) -> None:
-    """The same page gives the same bytes, always."""
+    write_html(path, "page.html", ("page.css",), ("page.js",), {"page": page})
+
+
+def write_html(
+    path: Path, template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]
+) -> None:
+    """A page with its styles and scripts inside it; no other script may run there.
+
+    The same content gives the same bytes, always.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -114,11 +124,15 @@ def write_page(path: Path, page: Page) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    html = environment.get_template("page.html").render(
-        page=page, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
+    style, script = ("".join(map(_template, names)) for names in (styles, scripts))
+    html = environment.get_template(template).render(
+        content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
     )
     write_text(path, html + "\n")
+
+
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _content_hash(script: str) -> str:

@@ -1,0 +1,268 @@
+// A list of samples, one of them in view, and a person who decides on it: most quickly by keyboard.
+const searched = samples.map((sample) => sample.id.toLowerCase());
+const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+const spareRows = 4; // above and below what is seen of the list
+
+let passing = []; // the numbers of samples that pass the filters
+let drawn = new Map(); // from a sample's number to its row in the list
+let current = -1; // the number of the sample in view
+
+function decide(decision, label = null) {
+  if (current < 0) return;
+  const action = record(current, decision, label);
+  filter();
+  const isLeft = (number) => !decided.has(number);
+  const next = passing.find((number) => number > current && isLeft(number)) ?? passing.find(isLeft);
+  at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (none is left here)" : ""}`;
+  show(next ?? current);
+}
+
+function choose(label) {
+  if (current >= 0) decide(label === samples[current].given ? "keep" : "relabel", label);
+}
+
+function undo() {
+  if (!actions.length) return;
+  const action = takeBack();
+  filter();
+  at("said").textContent = `undone: ${inWords(action)}: ${action.id}`;
+  show(numberOf.get(action.id));
+}
+
+function exportDecisions() {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([asCsv()], { type: "text/csv;charset=utf-8" }));
+  link.download = "decisions.csv";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  isSafe = true;
+  at("said").textContent = `${decided.size} decisions exported.`;
+}
+
+const stateOf = (number) => (decided.has(number) ? "reviewed" : "not reviewed");
+const textsOf = (textOf) => [...new Set(samples.map((_, number) => textOf(number)))].sort(words.compare);
+const filters = [
+  ["by-given", (number) => classes[samples[number].given], classes],
+  ["by-suggested", (number) => classes[samples[number].suggested], classes],
+  ["by-component", (number) => samples[number].component],
+  ["by-group", (number) => samples[number].group],
+  ["by-state", stateOf, ["not reviewed", "reviewed"]],
+].map(([id, textOf, texts = textsOf(textOf)]) => {
+  at(id).append(new Option("all", ""), ...texts.map((text) => new Option(text || "none", "=" + text)));
+  at(id).parentElement.hidden = texts.every((text) => !text);
+  return { select: at(id), textOf };
+});
+
+function filter() {
+  const chosen = filters.map(({ select, textOf }) => [select.value, textOf]).filter(([value]) => value);
+  const wanted = at("search").value.toLowerCase().split(/\s+/);
+  passing = [...samples.keys()].filter(
+    (number) =>
+      chosen.every(([value, textOf]) => value === "=" + textOf(number)) &&
+      wanted.every((word) => searched[number].includes(word)),
+  );
+  at("count").textContent = `${passing.length} of ${samples.length} samples`;
+  at("all").disabled = !chosen.length && !at("search").value;
+}
+
+function filterAnew() {
+  filter();
+  const isIn = passing.includes(current);
+  show(isIn ? current : passing.find((number) => !decided.has(number)) ?? passing[0] ?? -1);
+}
+
+function element(name, className = "", ...content) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...content);
+  return made;
+}
+
+function pictureOf(base64, alt = "") {
+  const picture = element("img");
+  picture.alt = alt;
+  picture.src = "data:image/webp;base64," + base64;
+  return picture;
+}
+
+function drawBadge(badge, number) {
+  const action = decided.get(number);
+  badge.textContent = action ? `${signs[action.decision]} ${action.decision === "relabel" ? classes[action.label] : action.decision}` : "";
+  badge.title = action ? inWords(action) : "";
+}
+
+function newRow(number) {
+  const { id, given, suggested, picture } = samples[number];
+  const change = element("span", "change", element("bdi", "", classes[given]), " → ", element("bdi", "", classes[suggested]));
+  const row = element("div", "row", pictureOf(picture), element("bdi", "id", id), change, element("span", "badge"));
+  row.id = "row-" + number;
+  row.dataset.number = number;
+  row.setAttribute("role", "option");
+  return row;
+}
+
+function rowHeight() {
+  return 3.5 * parseFloat(getComputedStyle(document.documentElement).fontSize); // as in review.css
+}
+
+// Only rows that are seen, or nearly so, are in the page: thousands of samples scroll as lightly as ten.
+function drawList() {
+  const height = rowHeight();
+  const first = Math.max(0, Math.floor(at("list").scrollTop / height) - spareRows);
+  const end = Math.ceil((at("list").scrollTop + at("list").clientHeight) / height) + spareRows;
+  const seen = passing.slice(first, end).map((number) => [number, drawn.get(number) ?? newRow(number)]);
+  seen.forEach(([number, row], position) => {
+    row.style.top = (first + position) * height + "px";
+    row.setAttribute("aria-posinset", first + position + 1);
+    row.setAttribute("aria-setsize", passing.length);
+    row.setAttribute("aria-selected", number === current);
+    drawBadge(row.querySelector(".badge"), number);
+  });
+  drawn = new Map(seen);
+  at("rows").replaceChildren(...drawn.values());
+  if (drawn.has(current)) at("list").setAttribute("aria-activedescendant", "row-" + current);
+  else at("list").removeAttribute("aria-activedescendant");
+}
+
+function scrollToCurrent() {
+  const height = rowHeight();
+  const position = passing.indexOf(current);
+  at("rows").style.height = passing.length * height + "px";
+  if (position < 0) return;
+  const { scrollTop, clientHeight } = at("list");
+  const [highest, lowest] = [(position + 2) * height - clientHeight, (position - 1) * height]; // with a neighbour each way
+  at("list").scrollTop = Math.min(Math.max(scrollTop, highest), lowest);
+}
+
+function drawExamples(place, label) {
+  place.replaceChildren(...examples[label].map((picture) => pictureOf(picture)));
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", "Typical samples of " + classes[label]);
+}
+
+function drawSample() {
+  at("view").hidden = current < 0;
+  at("nothing").hidden = current >= 0;
+  if (current < 0) return;
+  const sample = samples[current];
+  const action = decided.get(current);
+  at("picture").src = "data:image/webp;base64," + sample.picture;
+  at("picture").alt = "Sample " + sample.id;
+  at("name").textContent = sample.id;
+  drawBadge(at("decision"), current);
+  for (const which of ["given", "suggested"]) {
+    at(which).textContent = classes[sample[which]];
+    drawExamples(at(which + "-examples"), sample[which]);
+  }
+  at("keep").querySelector("bdi").textContent = classes[sample.given];
+  at("relabel").querySelector("bdi").textContent = classes[sample.suggested];
+  at("relabel").disabled = sample.given === sample.suggested;
+  for (const decision of Object.keys(signs)) at(decision).setAttribute("aria-pressed", action?.decision === decision);
+  at("relabel").setAttribute("aria-pressed", action?.decision === "relabel" && action.label === sample.suggested);
+  [...at("classes").children].forEach((button, label) => button.setAttribute("aria-pressed", action?.label === label));
+  at("label").value = "";
+  for (const fact of ["sureness", "trust", "component", "group"]) {
+    at(fact).textContent = sample[fact];
+    at(fact).parentElement.hidden = !sample[fact];
+  }
+  [...at("detectors").rows].forEach((row, detector) => {
+    row.cells[1].textContent = sample.scores[detector];
+    row.cells[2].textContent = sample.ranks[detector];
+  });
+}
+
+function show(number) {
+  current = number;
+  at("reviewed").textContent = `${decided.size} of ${samples.length} reviewed`;
+  document.querySelector("progress").value = decided.size;
+  at("undo").disabled = !actions.length;
+  at("export").disabled = !decided.size;
+  drawSample();
+  scrollToCurrent();
+  drawList();
+}
+
+function move(isDown) {
+  const next = isDown ? passing.find((number) => number > current) : passing.findLast((number) => number < current);
+  if (next !== undefined) show(next);
+}
+
+// Classes that are called 0 … 9 have the key of their name, any others that of their place: 1 … 9 and 0.
+function keyOf(label) {
+  if (classes.every((name) => /^\d$/.test(name))) return classes[label];
+  return label < 10 ? String((label + 1) % 10) : "";
+}
+
+function makeClassButtons() {
+  classes.slice(0, 10).forEach((name, label) => {
+    const button = element("button", "", element("bdi", "", name), " ", element("kbd", "", keyOf(label)));
+    button.type = "button";
+    button.dataset.key = keyOf(label);
+    button.addEventListener("click", () => choose(label));
+    at("classes").append(button);
+  });
+  at("label").append(new Option("choose …", ""), ...classes.map((name, label) => new Option(name, label)));
+}
+
+function makeDetectorRows() {
+  for (const name of detectors) {
+    const header = element("th", "", name);
+    header.scope = "row";
+    at("detectors").append(element("tr", "", header, element("td", "n"), element("td", "n")));
+  }
+}
+
+function onKey(event) {
+  const isField = event.target.matches("input, select");
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (isField && key === "Escape") at("sample").focus();
+  if (isField || event.altKey || event.metaKey || (event.ctrlKey && key !== "z")) return;
+  const arrow = { ArrowDown: true, j: true, ArrowUp: false, i: false }[key];
+  if (arrow !== undefined) move(arrow);
+  else if (event.repeat) return; // a key held down decides once
+  else if (event.ctrlKey) undo();
+  else if (key === "?") at("legend").open = !at("legend").open;
+  else if (key === "l") at("label").focus();
+  else if (buttons.has(key)) buttons.get(key).click();
+  else return;
+  event.preventDefault();
+}
+
+at("legend").open = !matchMedia("(max-width: 40rem)").matches;
+makeClassButtons();
+makeDetectorRows();
+const buttons = new Map([...document.querySelectorAll("[data-key]")].map((button) => [button.dataset.key, button]));
+document.addEventListener("keydown", onKey);
+at("undo").addEventListener("click", undo);
+at("export").addEventListener("click", exportDecisions);
+at("keep").addEventListener("click", () => choose(samples[current]?.given));
+at("relabel").addEventListener("click", () => choose(samples[current]?.suggested));
+for (const decision of ["ambiguous", "skip"]) at(decision).addEventListener("click", () => decide(decision));
+at("other").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (!at("label").value) return;
+  at("sample").focus();
+  choose(Number(at("label").value));
+});
+at("label").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !at("label").value) return; // with nothing chosen yet, the list opens
+  event.preventDefault();
+  at("other").requestSubmit();
+});
+at("filters").addEventListener("submit", (event) => { event.preventDefault(); at("sample").focus(); });
+for (const event of ["input", "change"]) at("filters").addEventListener(event, filterAnew);
+at("all").addEventListener("click", () => {
+  at("filters").reset();
+  at("sample").focus();
+  filterAnew();
+});
+at("list").addEventListener("scroll", drawList);
+at("list").addEventListener("click", (event) => {
+  const row = event.target.closest(".row");
+  if (row) show(Number(row.dataset.number));
+});
+window.addEventListener("resize", () => { scrollToCurrent(); drawList(); });
+window.addEventListener("storage", (event) => { if (event.key === storageKey) { load(); filterAnew(); } }); // another window
+window.addEventListener("beforeunload", (event) => { if (!isSafe) event.preventDefault(); });
+load();
+filterAnew();

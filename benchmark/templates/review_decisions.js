@@ -1,0 +1,88 @@
+// What was decided, where it is kept, and how it is exported; review.js shows it.
+"use strict";
+
+const at = (id) => document.getElementById(id);
+const { audit, classes, detectors, examples, samples } = JSON.parse(at("review").textContent);
+const numberOf = new Map(samples.map((sample, number) => [sample.id, number]));
+const storageKey = "linc-bench-review-" + audit;
+const signs = { keep: "✓", relabel: "→", ambiguous: "?", skip: "–" };
+const unkept = "This browser does not store the decisions: export them before you close or reload the page.";
+
+let actions = []; // { id, decision, label } in the order they were made; the last about a sample holds
+let others = []; // the same, of samples that are not on this page
+let decided = new Map(); // from a sample's number to the action that holds
+let isSafe = true; // stored or exported
+
+function warn(text) {
+  at("notice").textContent = text;
+  at("notice").hidden = !text;
+}
+
+function isAction(action) {
+  const isClass = Number.isInteger(action?.label) && action.label in classes;
+  const needsClass = ["keep", "relabel"].includes(action?.decision);
+  return Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
+}
+
+function load() {
+  let text = null;
+  let stored = [];
+  warn("");
+  try {
+    text = localStorage.getItem(storageKey);
+  } catch {
+    warn(unkept);
+  }
+  try {
+    stored = JSON.parse(text ?? "[]").filter(isAction);
+  } catch {
+    warn("There are stored decisions of this audit, but they cannot be read.");
+  }
+  actions = stored.filter((action) => numberOf.has(action.id));
+  others = stored.filter((action) => !numberOf.has(action.id));
+  decided = new Map(actions.map((action) => [numberOf.get(action.id), action]));
+}
+
+function store() {
+  try {
+    localStorage.setItem(storageKey, JSON.stringify([...others, ...actions]));
+    isSafe = true;
+    warn("");
+  } catch {
+    isSafe = false;
+    warn(unkept);
+  }
+}
+
+function record(number, decision, label) {
+  const action = { id: samples[number].id, decision, label };
+  actions.push(action);
+  decided.set(number, action);
+  store();
+  return action;
+}
+
+function takeBack() {
+  const action = actions.pop();
+  const number = numberOf.get(action.id);
+  const earlier = actions.findLast((other) => other.id === action.id);
+  if (earlier) decided.set(number, earlier);
+  else decided.delete(number);
+  store();
+  return action;
+}
+
+function inWords({ decision, label }) {
+  const verbs = { keep: "keep ", relabel: "relabel to ", ambiguous: "ambiguous", skip: "skipped" };
+  return verbs[decision] + (label === null ? "" : classes[label]);
+}
+
+// One line per reviewed sample, in the order of the list, quoted as RFC 4180 has it.
+function asCsv() {
+  const rows = [...samples.keys()].filter((number) => decided.has(number)).map((number) => {
+    const { id, decision, label } = decided.get(number);
+    return [audit, id, classes[samples[number].given], decision, label === null ? "" : classes[label]];
+  });
+  const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return [["audit", "id", "given", "decision", "label"], ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
+}

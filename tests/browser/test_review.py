@@ -1,0 +1,514 @@
+"""The review page as a reviewer meets it: decisions by keyboard, kept over a reload, exported as they were typed."""
+
+import base64
+import csv
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from benchmark.errors import LincBenchError
+from benchmark.review_page import Review, ReviewSample, thumbnail, write_review
+from tests.browser.test_page import _show_at
+
+CLASSES = ("nevus", "melanoma", "keratosis", "naevus, blue")
+COMPONENTS = ("noisy", "ambiguous", "clean")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    '"onmouseover="alert(3)',
+    "=1+1, and 'more'",
+    "two\nlines\r\nand <!--",
+    "a carriage\rreturn",
+    " spaced  out ",
+    "меланома 黑色素瘤 سرطان 🩺",
+    "__proto__",
+    "{{ 7 * 7 }} &lt; \u2028 \\",
+)
+FORBIDDEN = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('', 'SecurityError'); } })"
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }"
+
+Opened = Callable[..., Chrome]
+
+
+def picture(shade: int) -> bytes:
+    return thumbnail(np.full((8, 8, 3), [shade % 256, 90, 160], dtype=np.uint8))
+
+
+def sample(number: int, classes: int = len(CLASSES)) -> ReviewSample:
+    return ReviewSample(
+        id=f"image {number}.png",
+        given=number % classes,
+        suggested=(number + 1 + number // classes % (classes - 1)) % classes,  # another
+        sureness=0.5,
+        component=COMPONENTS[number % 3],
+        trust=0.25,
+        scores=(number / 7, float("nan")),
+        ranks=(number + 1, 7),
+        thumbnail=picture(number),
+        group=f"patient {number % 5}",
+    )
+
+
+def review(count: int, audit: str, classes: tuple[str, ...] = CLASSES) -> Review:
+    return Review(
+        title="Audit of <b>moles</b>",
+        audit=audit,
+        class_names=classes,
+        detectors=("linc", "aum"),
+        samples=tuple(sample(number, len(classes)) for number in range(count)),
+        examples=tuple((picture(40 * label), picture(40 * label + 9)) for label in range(len(classes))),
+        summary_lines=("1,259 samples", "<i>4 classes</i>"),
+    )
+
+
+@pytest.fixture
+def opened(chromium: Chrome, tmp_path: Path) -> Iterator[Opened]:
+    """Opens a review in a browser that knows nothing of it; scripts given run before the page's own."""
+    added = []
+
+    def open_review(shown: Review, script: str = "") -> Chrome:
+        write_review(tmp_path / "review.html", shown)
+        _show_at(chromium, 1400)
+        chromium.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+        if script:
+            source = {"source": script}
+            added.append(chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source))
+        chromium.get_log("browser")
+        chromium.get((tmp_path / "review.html").as_uri())
+        return chromium
+
+    yield open_review
+    for script in added:
+        chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    chromium.get("about:blank")
+
+
+def _press(chrome: Chrome, *keys: str) -> None:
+    """Where the focus is, as a keyboard does."""
+    ActionChains(chrome, duration=0).send_keys(*keys).perform()
+
+
+def _content(chrome: Chrome, name: str) -> str:
+    return chrome.execute_script("return document.getElementById(arguments[0]).textContent", name)
+
+
+def _ids(chrome: Chrome) -> list[str]:
+    return chrome.execute_script("return [...document.querySelectorAll('.row .id')].map((id) => id.textContent)")
+
+
+def _exported(chrome: Chrome, folder: Path) -> list[dict[str, str]]:
+    chrome.find_element(By.ID, "export").click()
+    file = folder / "decisions.csv"
+    WebDriverWait(chrome, 10).until(lambda _: file.exists() and file.stat().st_size)
+    with file.open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, strict=True))
+    file.unlink()
+    return rows
+
+
+def _row(
+    audit: str, shown: ReviewSample, decision: str, label: str, classes: tuple[str, ...] = CLASSES
+) -> dict[str, str]:
+    return {"audit": audit, "id": shown.id, "given": classes[shown.given], "decision": decision, "label": label}
+
+
+def test_twenty_samples_by_keyboard_an_undo_a_reload_and_the_export(opened: Opened, tmp_path: Path) -> None:
+    shown = review(30, "a1")
+    chrome = opened(shown)
+    expected = []
+    for number, key in enumerate("krask" * 4):
+        assert _content(chrome, "name") == f"image {number}.png"
+        _press(chrome, key)
+        now = shown.samples[number]
+        decision = {"k": "keep", "r": "relabel", "a": "ambiguous", "s": "skip"}[key]
+        label = {"keep": CLASSES[now.given], "relabel": CLASSES[now.suggested]}.get(decision, "")
+        expected.append(_row("a1", now, decision, label))
+    assert _content(chrome, "reviewed") == "20 of 30 reviewed"
+    _press(chrome, "u")
+    assert (_content(chrome, "reviewed"), _content(chrome, "name")) == ("19 of 30 reviewed", "image 19.png")
+    assert "undone" in _content(chrome, "said")
+    chrome.refresh()
+    assert (_content(chrome, "reviewed"), _content(chrome, "name")) == ("19 of 30 reviewed", "image 19.png")
+    assert _exported(chrome, tmp_path) == expected[:19]
+    ActionChains(chrome).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    assert _exported(chrome, tmp_path) == expected[:18], "undone after the reload too"
+    assert chrome.get_log("browser") == []
+
+
+def test_relabelling_by_digit_and_by_list(opened: Opened, tmp_path: Path) -> None:
+    shown = review(9, "a2")
+    chrome = opened(shown)
+    _press(chrome, "3")
+    _press(chrome, "l")
+    assert chrome.switch_to.active_element.get_attribute("id") == "label"
+    _press(chrome, "naevus", Keys.ENTER)
+    _press(chrome, "3")  # which is its given label
+    chrome.find_element(By.CSS_SELECTOR, "#classes [data-key='2']").click()
+    Select(chrome.find_element(By.ID, "label")).select_by_visible_text("melanoma")
+    assert _content(chrome, "reviewed") == "4 of 9 reviewed", "looking through the list decides nothing"
+    chrome.find_element(By.CSS_SELECTOR, "#other > button").click()
+    labels = [("relabel", "keratosis"), ("relabel", "naevus, blue"), ("keep", "keratosis")]
+    labels += [("relabel", "melanoma"), ("relabel", "melanoma")]
+    assert _exported(chrome, tmp_path) == [
+        _row("a2", now, *label) for now, label in zip(shown.samples, labels, strict=False)
+    ]
+
+
+def test_classes_called_by_digits_have_their_own_keys(opened: Opened, tmp_path: Path) -> None:
+    digits = tuple("0123456789")
+    shown = review(3, "a3", digits)
+    chrome = opened(shown)
+    _press(chrome, "7", "0")
+    assert [row["label"] for row in _exported(chrome, tmp_path)] == ["7", "0"]
+
+
+def test_a_decision_can_be_changed_and_the_change_undone(opened: Opened, tmp_path: Path) -> None:
+    shown = review(3, "a4")
+    chrome = opened(shown)
+    _press(chrome, "k", Keys.ARROW_UP, "a")
+    assert [row["decision"] for row in _exported(chrome, tmp_path)] == ["ambiguous"]
+    _press(chrome, "u")
+    assert [row["decision"] for row in _exported(chrome, tmp_path)] == ["keep"]
+    assert chrome.find_element(By.ID, "keep").get_attribute("aria-pressed") == "true"
+    _press(chrome, "u")
+    assert not chrome.find_element(By.ID, "export").is_enabled()
+    assert not chrome.find_element(By.ID, "undo").is_enabled()
+
+
+def test_moving_decides_nothing_and_reviewed_samples_are_passed_over(opened: Opened) -> None:
+    chrome = opened(review(6, "a5"))
+    names = []
+    for key in (Keys.ARROW_DOWN, "j", Keys.ARROW_UP, "i", "i", "j"):
+        _press(chrome, key)
+        names.append(int(re.findall(r"\d+", _content(chrome, "name"))[0]))
+    assert names == [1, 2, 1, 0, 0, 1]
+    assert _content(chrome, "reviewed") == "0 of 6 reviewed"
+    _press(chrome, "k", "i", "i", "k")
+    assert _content(chrome, "name") == "image 2.png", "1 is reviewed already"
+    _press(chrome, "k", "k", "k", "k")
+    assert "none is left" in _content(chrome, "said")
+
+
+def test_a_suggestion_that_is_the_given_label_cannot_be_taken(opened: Opened) -> None:
+    shown = review(4, "a6")
+    chrome = opened(replace(shown, samples=(replace(shown.samples[0], suggested=0), *shown.samples[1:])))
+    _press(chrome, "r")
+    assert _content(chrome, "reviewed") == "0 of 4 reviewed"
+
+
+def test_filters(opened: Opened) -> None:
+    shown = review(60, "a7")
+    chrome = opened(shown)
+
+    def check(wanted: Callable[[ReviewSample], bool]) -> None:
+        found = [now.id for now in shown.samples if wanted(now)]
+        assert 0 < len(found) < 60
+        assert _content(chrome, "count") == f"{len(found)} of 60 samples"
+        drawn = _ids(chrome)
+        assert drawn == found[: len(drawn)]
+        assert len(drawn) >= min(len(found), 8)
+
+    def choose(name: str, text: str) -> None:
+        Select(chrome.find_element(By.ID, name)).select_by_visible_text(text)
+
+    choose("by-given", "melanoma")
+    check(lambda now: now.given == 1)
+    assert _content(chrome, "name") == "image 1.png", "the first that passes"
+    choose("by-suggested", "nevus")
+    check(lambda now: (now.given, now.suggested) == (1, 0))
+    reset = chrome.find_element(By.ID, "all")
+    reset.click()
+    choose("by-component", "clean")
+    choose("by-group", "patient 3")
+    check(lambda now: (now.component, now.group) == ("clean", "patient 3"))
+    reset.click()
+    chrome.find_element(By.ID, "search").send_keys("PNG 4")
+    check(lambda now: "4" in now.id)
+    chrome.find_element(By.ID, "search").send_keys(Keys.ENTER)
+    _press(chrome, "k", "k")
+    reset.click()
+    choose("by-state", "reviewed")
+    check(lambda now: now.id in ("image 4.png", "image 14.png"))
+    choose("by-state", "not reviewed")
+    check(lambda now: now.id not in ("image 4.png", "image 14.png"))
+    _press(chrome, Keys.ESCAPE, "k")
+    assert _content(chrome, "count") == "57 of 60 samples"
+    chrome.find_element(By.ID, "search").send_keys("nowhere")
+    assert chrome.find_element(By.ID, "nothing").is_displayed()
+    assert not chrome.find_element(By.ID, "view").is_displayed()
+    _press(chrome, Keys.ENTER, "k", "r", "1", "a", "s")
+    assert _content(chrome, "reviewed") == "3 of 60 reviewed", "there was nothing to decide on"
+    assert chrome.get_log("browser") == []
+
+
+def test_no_filters_of_groups_and_components_where_there_are_none(opened: Opened) -> None:
+    shown = review(3, "a8")
+    chrome = opened(replace(shown, samples=tuple(replace(now, group="", component="") for now in shown.samples)))
+    for name in ("by-group", "by-component", "group", "component"):
+        assert not chrome.find_element(By.ID, name).is_displayed()
+    assert chrome.find_element(By.ID, "by-given").is_displayed()
+
+
+def test_keys_typed_into_fields_or_with_other_keys_decide_nothing(opened: Opened) -> None:
+    chrome = opened(review(9, "a9"))
+    for name in ("search", "by-given", "label"):
+        chrome.execute_script("document.getElementById(arguments[0]).focus()", name)
+        _press(chrome, *"krasj1u?")
+    for held in (Keys.CONTROL, Keys.ALT, Keys.META):
+        chrome.execute_script("document.activeElement.blur()")
+        ActionChains(chrome).key_down(held).send_keys("k").key_up(held).perform()
+    assert _content(chrome, "reviewed") == "0 of 9 reviewed"
+    assert chrome.find_element(By.ID, "search").get_attribute("value") == "krasj1u?"
+    assert chrome.find_element(By.ID, "legend").get_attribute("open")
+    chrome.find_element(By.ID, "all").click()
+    _press(chrome, "k")
+    assert _content(chrome, "reviewed") == "1 of 9 reviewed", "the fields left, keys decide again"
+
+
+def test_a_key_held_down_decides_once(opened: Opened) -> None:
+    chrome = opened(review(9, "b1"))
+    for repeats in (False, True, True):
+        event = {"type": "keyDown", "key": "k", "text": "k", "autoRepeat": repeats}
+        chrome.execute_cdp_cmd("Input.dispatchKeyEvent", event)
+    chrome.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyUp", "key": "k"})
+    assert _content(chrome, "reviewed") == "1 of 9 reviewed"
+
+
+def test_the_legend_opens_and_closes(opened: Opened) -> None:
+    chrome = opened(review(2, "b2"))
+    legend = chrome.find_element(By.CSS_SELECTOR, "#legend ul")
+    assert legend.is_displayed()
+    _press(chrome, "?")
+    assert not legend.is_displayed()
+    _press(chrome, "?")
+    assert legend.is_displayed()
+
+
+def test_hostile_names_are_only_text_and_are_exported_exactly(opened: Opened, tmp_path: Path) -> None:
+    plain = review(len(HOSTILE), "b3", HOSTILE)
+    samples = tuple(
+        replace(now, id=name, group=name, component=name) for now, name in zip(plain.samples, HOSTILE, strict=True)
+    )
+    shown = replace(plain, title=HOSTILE[0], detectors=HOSTILE[:2], samples=samples, summary_lines=HOSTILE)
+    chrome = opened(shown)
+    assert _ids(chrome) == list(HOSTILE)
+    assert chrome.title == HOSTILE[0]
+    expected = []
+    for now in samples:
+        seen = {name: _content(chrome, name) for name in ("name", "given", "suggested", "group", "component")}
+        given, suggested = HOSTILE[now.given], HOSTILE[now.suggested]
+        assert seen == {"name": now.id, "given": given, "suggested": suggested, "group": now.id, "component": now.id}
+        expected.append(_row("b3", now, "relabel", suggested, HOSTILE))
+        _press(chrome, "r")
+    chrome.refresh()
+    assert _exported(chrome, tmp_path) == expected
+    for number in range(1, len(HOSTILE) + 1):
+        Select(chrome.find_element(By.ID, "by-group")).select_by_index(number)
+        assert len(_ids(chrome)) == 1
+    assert len(chrome.find_elements(By.TAG_NAME, "script")) == 2
+    assert not chrome.find_elements(By.CSS_SELECTOR, "[onmouseover], [onerror], img[src=x]")
+    assert chrome.get_log("browser") == []
+
+
+def test_five_thousand_samples_are_as_quick_as_fifty(opened: Opened) -> None:
+    pressing = """
+        const times = [];
+        for (let press = 0; press < 50; press++) {
+          const key = "krajs"[press % 5];
+          const start = performance.now();
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+          document.body.offsetHeight;
+          times.push(performance.now() - start);
+        }
+        return times.sort((x, y) => x - y);
+    """
+    few = opened(review(50, "b4")).execute_script(pressing)
+    chrome = opened(review(5000, "b5"))
+    many = chrome.execute_script(pressing)
+    print(f"a key press takes {few[25]:.1f} ms with 50 samples, {many[25]:.1f} ms with 5,000")
+    assert _content(chrome, "reviewed") == "40 of 5000 reviewed"
+    assert sum(many) < 10 * sum(few)
+    assert 5 < len(_ids(chrome)) < 40
+    chrome.execute_script("const list = document.getElementById('list'); list.scrollTop = list.scrollHeight;")
+    chrome.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert _ids(chrome)[-1] == "image 4999.png"
+    assert len(_ids(chrome)) < 40
+    last = chrome.find_elements(By.CSS_SELECTOR, ".row")[-1]
+    last.click()
+    assert _content(chrome, "name") == "image 4999.png"
+    assert chrome.execute_script("return arguments[0].firstChild.naturalWidth", last) > 0
+    _press(chrome, "k")
+    assert _content(chrome, "name") == "image 3.png", "from the end on to the first that is left"
+    assert _ids(chrome)[0] == "image 0.png", "the list follows"
+
+
+@pytest.mark.parametrize("trouble", [FORBIDDEN, FULL])
+def test_without_storage_the_page_says_so_and_works(opened: Opened, tmp_path: Path, trouble: str) -> None:
+    shown = review(5, "b6")
+    chrome = opened(shown, trouble)
+    _press(chrome, "k", "a", "u", "k")
+    notice = chrome.find_element(By.ID, "notice")
+    assert notice.is_displayed()
+    assert "export" in notice.text
+    leaving = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    assert chrome.execute_script(leaving), "asks before decisions are lost"
+    assert [row["decision"] for row in _exported(chrome, tmp_path)] == ["keep", "keep"]
+    assert not chrome.execute_script(leaving)
+    assert chrome.get_log("browser") == []
+
+
+@pytest.mark.parametrize("stored", ["{", "null", '[{"id": "image 0.png", "decision": "keep", "label": "length"}, 7]'])
+def test_what_cannot_be_read_does_no_harm(opened: Opened, stored: str) -> None:
+    chrome = opened(review(5, "b7"))
+    chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)
+    chrome.refresh()
+    assert chrome.find_element(By.ID, "notice").is_displayed() == (stored[0] != "[")
+    assert _content(chrome, "reviewed") == "0 of 5 reviewed"
+    _press(chrome, "k")
+    chrome.refresh()
+    assert _content(chrome, "reviewed") == "1 of 5 reviewed"
+
+
+def test_each_audit_has_its_own_decisions(opened: Opened) -> None:
+    _press(opened(review(5, "b8")), "k", "k", "k", "k")
+    assert _content(opened(review(5, "b9")), "reviewed") == "0 of 5 reviewed"
+    assert _content(opened(review(3, "b8")), "reviewed") == "3 of 3 reviewed"
+    _press(opened(review(3, "b8")), "a")
+    assert _content(opened(review(5, "b8")), "reviewed") == "4 of 5 reviewed", "a shorter page loses none of the others"
+
+
+def test_two_windows_share_their_decisions(opened: Opened) -> None:
+    chrome = opened(review(5, "c1"))
+    first, address = chrome.current_window_handle, chrome.current_url
+    chrome.switch_to.new_window("tab")
+    chrome.get(address)
+    _press(chrome, "k", "k")
+    chrome.close()
+    chrome.switch_to.window(first)
+    WebDriverWait(chrome, 10).until(lambda _: _content(chrome, "reviewed") == "2 of 5 reviewed")
+    _press(chrome, "j", "j", "a")
+    assert _content(chrome, "reviewed") == "3 of 5 reviewed"
+
+
+def test_everything_about_a_sample_is_shown(opened: Opened) -> None:
+    chrome = opened(review(5, "c2"))
+    facts = {name: _content(chrome, name) for name in ("sureness", "trust", "component", "group")}
+    assert facts == {"sureness": "50 %", "trust": "0.25", "component": "noisy", "group": "patient 0"}
+    _press(chrome, "j")
+    rows = chrome.find_elements(By.CSS_SELECTOR, "#detectors tr")
+    assert [row.text for row in rows] == ["linc 0.1429 2", "aum – 7"]
+    for label, which in [(1, "given-examples"), (2, "suggested-examples")]:
+        shades = chrome.find_elements(By.CSS_SELECTOR, f"#{which} img")
+        expected = review(5, "c2").examples[label]
+        assert [shade.get_attribute("src") for shade in shades] == [_address(image) for image in expected]
+    assert chrome.find_element(By.ID, "picture").get_attribute("src") == _address(picture(1))
+
+
+def _address(image: bytes) -> str:
+    return "data:image/webp;base64," + base64.b64encode(image).decode()
+
+
+def test_no_console_error_and_no_request_to_any_host(opened: Opened, chromium: Chrome) -> None:
+    chromium.get_log("performance")
+    chrome = opened(review(40, "c3"))
+    assert chrome.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert any(address.startswith("data:image/webp") for address in asked)
+    assert {address.split(":")[0] for address in asked} <= {"file", "data"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_nothing_scrolls_sideways(opened: Opened, width: int, scheme: str) -> None:
+    names = ("a_very_long_name_without_any_place_to_break_" * 4, *CLASSES[1:])
+    shown = review(40, f"c4-{width}-{scheme}", names)
+    first = replace(shown.samples[0], id=names[0], group=names[0])
+    chrome = opened(replace(shown, samples=(first, *shown.samples[1:])))
+    _show_at(chrome, width, scheme)
+    _press(chrome, "4", "i")
+    for name in ("html", "main"):
+        wide = "const box = document.querySelector(arguments[0]); return box.scrollWidth - box.clientWidth"
+        assert chrome.execute_script(wide, name) == 0
+    paper = chrome.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+    assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 380) == (scheme == "light")
+    if folder := os.environ.get("LINC_BENCH_SCREENSHOTS"):  # to look at
+        chrome.save_screenshot(str(Path(folder) / f"review-{width}-{scheme}.png"))
+
+
+def test_landmarks_and_what_is_announced(opened: Opened) -> None:
+    chrome = opened(review(5, "c5"))
+    _press(chrome, Keys.TAB)
+    skip = chrome.switch_to.active_element
+    assert skip.get_attribute("href").endswith("#sample")
+    skip.send_keys(Keys.ENTER)
+    assert chrome.switch_to.active_element.tag_name == "main"
+    _press(chrome, "k")
+    live = [region.text for region in chrome.find_elements(By.CSS_SELECTOR, "[aria-live=polite]")]
+    assert live == ["1 of 5 reviewed", "keep nevus: image 0.png"]
+    assert chrome.find_element(By.TAG_NAME, "progress").get_attribute("value") == "1"
+    selected = chrome.find_elements(By.CSS_SELECTOR, "[role=option][aria-selected=true]")
+    assert [row.get_attribute("id") for row in selected] == [
+        chrome.find_element(By.ID, "list").get_attribute("aria-activedescendant")
+    ]
+    assert chrome.find_element(By.CSS_SELECTOR, ".row .badge").text == "✓ keep", "in words and by a sign, not by colour"
+    for name in ("header", "main", "aside", "[role=search]"):
+        assert len(chrome.find_elements(By.CSS_SELECTOR, name)) == 1
+
+
+def test_same_review_same_bytes(tmp_path: Path) -> None:
+    for name in ("one.html", "two.html"):
+        write_review(tmp_path / name, review(9, "c6"))
+    html = (tmp_path / "one.html").read_bytes()
+    assert html == (tmp_path / "two.html").read_bytes()
+    assert not re.findall(rb"https?://|@import|url\(", html)
+
+
+def test_mistakes_in_a_review_are_named() -> None:
+    shown = review(3, "c7")
+    first = shown.samples[0]
+    for wrong, words in [
+        ({"samples": (first, first)}, "same name"),
+        ({"class_names": ("nevus",) * 4}, "same name"),
+        ({"samples": (replace(first, id="half \udce9"),)}, "UTF-8"),
+        ({"samples": (replace(first, suggested=4),)}, "none of the 4 classes"),
+        ({"samples": (replace(first, ranks=(1,)),)}, "each detector"),
+        ({"examples": ()}, "examples of 0"),
+    ]:
+        with pytest.raises(LincBenchError, match=words):
+            replace(shown, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        ((28, 28), (84, 84)),
+        ((28, 28, 1), (84, 84)),
+        ((20, 40, 3), (80, 40)),
+        ((96, 96, 3), (96, 96)),
+        ((64, 64, 3), (64, 64)),
+        ((500, 250, 3), (48, 96)),
+        ((1, 1), (96, 96)),
+        ((2000, 3), (1, 96)),
+    ],
+)
+def test_thumbnails_fit_and_small_images_keep_their_pixels(shape: tuple[int, ...], size: tuple[int, int]) -> None:
+    image = np.random.default_rng(0).integers(256, size=shape, dtype=np.uint8)
+    drawn = Image.open(BytesIO(thumbnail(image)))
+    assert (drawn.format, drawn.size) == ("WEBP", size)
+    assert thumbnail(image) == thumbnail(image)
+    if (factor := size[1] // shape[0]) > 1:
+        expected = np.broadcast_to(image if image.ndim == 3 else image[..., None], (*shape[:2], 3))
+        assert np.array_equal(np.asarray(drawn.convert("RGB"))[::factor, ::factor], expected)
