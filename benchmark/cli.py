@@ -1,4 +1,7 @@
-"""The command line: `linc-bench list`, `run`, `profile`, `report`, `verify`, `features`, `status` and `doctor`."""
+"""The command line: `linc-bench list`, `run`, `profile`, `report` and `verify`, and how all commands fail.
+
+`audit` and `apply-review` are in cli_audit.py; `features`, `status` and `doctor` in cli_upkeep.py.
+"""
 
 import argparse
 import os
@@ -13,7 +16,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmark import cli_upkeep
+from benchmark import cli_audit, cli_upkeep
 from benchmark.backbones import SUGGESTED, load_backbone
 from benchmark.datasets import known_datasets, missing_file
 from benchmark.errors import LincBenchError
@@ -124,6 +127,8 @@ def command_line() -> argparse.ArgumentParser:
     verify.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
     verify.add_argument("--dataset", action="append", metavar="NAME=PATH", help="a file that was used for a data set")
     _add_source_options(verify)
+
+    cli_audit.add_commands(commands)
 
     features = commands.add_parser("features", help="list cached features, or remove them")
     features.set_defaults(command=cli_upkeep.features)

@@ -1,5 +1,6 @@
 """Images and labels: digits, MedMNIST, any file in MedMNIST's layout, an image folder, a CSV of path and label."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +92,8 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     path = Path(name).expanduser()
     if path.suffix == ".npz":
         return _from_arrays(path.stem, f"sha256:{file_digest(_existing(path))}", read_npz(path))
+    if path.suffix == ".json":
+        return _from_list(_existing(path))
     if path.suffix == ".csv":
         return _from_files(path.stem, image_files.from_csv(_existing(path)))
     if path.is_dir():
@@ -100,6 +103,20 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     if len(path.parts) > 1:
         raise LincBenchError(f"{path} does not exist. Expected an .npz file, a .csv file or a folder of images.")
     raise unknown_name("data set", name, [*known_datasets(), "path/to/file.npz", "path/to/file.csv", "path/to/folder"])
+
+
+def _from_list(path: Path) -> Dataset:
+    """What an audit wrote (`audited.Audited.write_list`): all samples are trained on, and none is left for a test."""
+    about = json.loads(path.read_text())
+    labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
+    images: Images = (
+        image_files.FileImages([Path(file) for file in files])
+        if files
+        else np.concatenate([images for images, _ in read_npz(Path(about["npz"])).values()])
+    )
+    nobody = Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))
+    info = DatasetInfo(about["name"], about["identity"], len(about["class_names"]), (len(labels), 0, 0))
+    return Dataset(info, tuple(about["class_names"]), Split(images, labels), nobody, nobody)
 
 
 def _existing(path: Path) -> Path:

@@ -30,7 +30,7 @@ class FileImages:
         return len(self.paths)
 
     def __getitem__(self, window: slice) -> list[np.ndarray]:
-        return [_decode(path) for path in self.paths[window]]
+        return [decode(path) for path in self.paths[window]]
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,21 @@ def _is_empty_class(folder: Path) -> bool:
 
 def from_csv(path: Path) -> LabelledFiles:
     """Columns `path` (relative to the CSV) and `label`; a column `split` with train, val and test is optional."""
+    names, labels, splits = [], [], []
+    for line, row in enumerate(read_rows(path), start=2):
+        name, label, split = row["path"] or "", row["label"] or "", row.get("split")
+        if not label:
+            raise LincBenchError(f"Line {line} of {path} has no label.")
+        if split is not None and split not in SPLIT_OF_NAME:
+            raise LincBenchError(f"Line {line} of {path} has the split '{split}'; expected train, val or test.")
+        names.append(file_inside(path, line, name))
+        labels.append(label)
+        splits.append(SPLIT_OF_NAME[split] if split is not None else None)
+    return _labelled(path.parent, names, labels, splits)
+
+
+def read_rows(path: Path) -> list[dict[str, str | None]]:
+    """Of a CSV that has a row per image with at least a path and a label."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -98,20 +113,10 @@ def from_csv(path: Path) -> LabelledFiles:
         found = ", ".join(str(column) for column in rows[0])
         hint = " Separate columns by commas." if ";" in found or "\t" in found else ""
         raise LincBenchError(f"{path} has the columns {found}; expected path and label, optionally split.{hint}")
-    names, labels, splits = [], [], []
-    for line, row in enumerate(rows, start=2):
-        name, label, split = row["path"] or "", row["label"] or "", row.get("split")
-        if not label:
-            raise LincBenchError(f"Line {line} of {path} has no label.")
-        if split is not None and split not in SPLIT_OF_NAME:
-            raise LincBenchError(f"Line {line} of {path} has the split '{split}'; expected train, val or test.")
-        names.append(_inside(path, line, name))
-        labels.append(label)
-        splits.append(SPLIT_OF_NAME[split] if split is not None else None)
-    return _labelled(path.parent, names, labels, splits)
+    return rows
 
 
-def _inside(path: Path, line: int, name: str) -> Path:
+def file_inside(path: Path, line: int, name: str) -> Path:
     image = path.parent / name
     try:
         whole, root = image.resolve(), path.parent.resolve()
@@ -128,12 +133,17 @@ def _inside(path: Path, line: int, name: str) -> Path:
 
 
 def _labelled(root: Path, paths: Sequence[Path], names: Sequence[str], splits: Sequence[str | None]) -> LabelledFiles:
+    class_names, labels = numbered(names)
+    chosen = tuple(stratified_split(labels)) if splits[0] is None else tuple(str(split) for split in splits)
+    return LabelledFiles(root, tuple(paths), labels, class_names, chosen)
+
+
+def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Classes in the order of their names, or of their numbers if all have one, and each sample's place in it."""
     numeric = all(name.isdecimal() and len(name) <= MOST_DIGITS for name in names)
     class_names = sorted(set(names), key=(lambda name: (int(name), name)) if numeric else None)
     index_of = {name: index for index, name in enumerate(class_names)}
-    labels = np.array([index_of[name] for name in names], dtype=np.int64)
-    chosen = tuple(stratified_split(labels)) if splits[0] is None else tuple(str(split) for split in splits)
-    return LabelledFiles(root, tuple(paths), labels, tuple(class_names), chosen)
+    return tuple(class_names), np.array([index_of[name] for name in names], dtype=np.int64)
 
 
 def stratified_split(labels: np.ndarray) -> np.ndarray:
@@ -148,7 +158,7 @@ def stratified_split(labels: np.ndarray) -> np.ndarray:
     return split_of
 
 
-def _decode(path: Path) -> np.ndarray:
+def decode(path: Path) -> np.ndarray:
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:

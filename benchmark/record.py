@@ -102,8 +102,10 @@ def open_record(folder: Path) -> RunRecord:
             if list(array.shape) != about["signals"][key]["shape"]:
                 raise ValueError(f"{key} has shape {array.shape}, not {about['signals'][key]['shape']}")
         labels = np.load(folder / "given_labels.npy", allow_pickle=False)
-        predictions = [open_array(folder / f"{split}_predictions.npy") for split in ("validation", "test")]
-        if {about["epochs"]} != {len(read_history(folder)), *map(len, predictions)}:
+        history = read_history(folder)
+        splits = [split for split in ("validation", "test") if f"{split}_accuracy" in history[0]]  # an audit has none
+        predictions = [open_array(folder / f"{split}_predictions.npy") for split in splits]
+        if {about["epochs"]} != {len(history), *map(len, predictions)}:
             raise ValueError("history and predictions do not cover every epoch")
         return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
     except UNREADABLE as error:

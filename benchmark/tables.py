@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import pandas as pd
+from rich.markup import escape
 from rich.table import Table
 from scipy.stats import t
 
@@ -335,7 +336,7 @@ def for_terminal(title: str, table: pd.DataFrame) -> Table:
     for column in table.columns:
         drawn.add_column(str(column), justify="left" if column in WORDS else "right")
     for row in table.itertuples(index=False):
-        drawn.add_row(*map(str, row))
+        drawn.add_row(*(escape(str(cell)) for cell in row))
     return drawn
 
 

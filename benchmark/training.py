@@ -195,10 +195,12 @@ def _timed(history: History, logits: Iterator[Tensor]) -> Iterator[Tensor]:
 
 
 def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: History) -> dict[str, float]:
-    """Accuracy and loss on validation (as noisy as the training labels) and on the clean test split."""
+    """Accuracy and loss on validation (as noisy as the training labels) and the clean test split, if there are any."""
     row = {}
     with history.clock(EVALUATION):
         for name, split in (("validation", data.validation), ("test", data.test)):
+            if not len(split.labels):
+                continue
             logits = predict(tail, split)
             predicted = logits.argmax(1)
             row[f"{name}_loss"] = F.cross_entropy(logits, split.labels).item()

@@ -79,14 +79,14 @@ def copied(quick_run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs the command line, demands an error of one sentence and no traceback, and returns what it said."""
+    """Runs the command line, demands an error in a sentence at the end and no traceback, and returns what it said."""
 
     def run(*arguments: object) -> str:
         capsys.readouterr()
         assert main([str(argument) for argument in arguments]) != 0
-        said = capsys.readouterr().err
-        assert said.startswith("error: ")
-        assert "Traceback" not in said
+        progress, error, said = f"\n{capsys.readouterr().err}".rpartition("\nerror: ")
+        assert error
+        assert "Traceback" not in progress + said
         return " ".join(said.split())
 
     return run

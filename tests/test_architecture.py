@@ -18,7 +18,7 @@ CONTRACTS = {
 }
 KNOW_DETECTORS = {
     *("plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"),
-    *("overhead", "profiling", "growth", "overrides", "verify"),
+    *("overhead", "profiling", "growth", "overrides", "verify", "audit"),
 }
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 

@@ -1,0 +1,155 @@
+"""What is audited: every labelled image of a folder, a CSV or an .npz, whatever its split.
+
+An image that cannot be read is listed and left out, since one of thousands should not end an audit.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmark import image_files
+from benchmark.datasets import Images
+from benchmark.errors import LincBenchError
+from benchmark.identity import bytes_digest, file_digest
+from benchmark.npz_files import KEY_OF_SPLIT, read_npz
+from benchmark.storage import write_json
+
+FEWEST = 40  # images; with fewer, nothing can be learned of them
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Samples in the order of the data, with their labels as given."""
+
+    source: Path
+    name: str
+    identity: str
+    ids: tuple[str, ...]
+    class_names: tuple[str, ...]
+    labels: np.ndarray
+    images: Images
+    unreadable: tuple[tuple[str, str], ...] = ()  # ids, and why
+    groups: tuple[str, ...] = ()  # one per sample, if the data say so
+
+    def write_list(self, path: Path) -> None:
+        """So that workers find the same samples, without looking at all images again (`datasets.load_dataset`)."""
+        files = isinstance(self.images, image_files.FileImages) and [str(one.absolute()) for one in self.images.paths]
+        images = {"files": files} if files else {"npz": str(self.source.absolute())}
+        about = {"name": self.name, "identity": self.identity, "class_names": self.class_names}
+        write_json(path, about | images | {"labels": self.labels.tolist()})
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: str
+    label: str
+    path: Path | None  # none where there is no such file
+    group: str = ""
+    why: str = ""
+
+
+def read_audited(path: Path, group_column: str | None = None, report: Report = lambda done, total: None) -> Audited:
+    if group_column is not None and path.suffix != ".csv":
+        raise LincBenchError(f"Groups are a column of a CSV; {path} is none. Leave --group out.")
+    if path.suffix == ".npz" and path.is_file():
+        found = _from_npz(path)
+    elif path.suffix == ".csv" and path.is_file():
+        found = _from_rows(path, path.stem, _rows_of_csv(path, group_column), report)
+    elif path.is_dir():
+        found = _from_rows(path, path.resolve().name, _rows_of_folder(path), report)
+    else:
+        raise LincBenchError(f"{path} is neither a folder of images, nor a .csv file, nor an .npz file.")
+    _check(path, found)
+    return found
+
+
+def _check(path: Path, found: Audited) -> None:
+    if len(found.class_names) < 2:
+        raise LincBenchError(f"{path} has one class only; a label can be wrong only if there are two or more.")
+    if len(found.ids) < FEWEST:
+        raise LincBenchError(f"{path} has {len(found.ids)} readable images; an audit needs at least {FEWEST}.")
+
+
+def _from_npz(path: Path) -> Audited:
+    splits = read_npz(path)
+    images = [images for images, _ in splits.values()]
+    if len({one.shape[1:] for one in images}) > 1:
+        raise LincBenchError(f"The splits of {path} have images of different shapes: {[one.shape for one in images]}.")
+    ids = [f"{KEY_OF_SPLIT[split]}/{number}" for split, (_, labels) in splits.items() for number in range(len(labels))]
+    names = [str(label) for _, labels in splits.values() for label in labels]
+    class_names, labels = image_files.numbered(names)
+    identity = f"sha256:{file_digest(path)}"
+    return Audited(path, path.stem, identity, tuple(ids), class_names, labels, np.concatenate(images))
+
+
+def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
+    rows = image_files.read_rows(path)
+    if group_column is not None and group_column not in rows[0]:
+        raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(map(str, rows[0]))}.")
+    for line, row in enumerate(rows, start=2):
+        name, label = row["path"] or "", row["label"] or ""
+        if not label:
+            raise LincBenchError(f"Line {line} of {path} has no label.")
+        group = row[group_column] or "" if group_column else ""
+        try:
+            yield _Row(row.get("id") or name, label, image_files.file_inside(path, line, name), group)
+        except LincBenchError as error:
+            yield _Row(row.get("id") or name, label, None, group, str(error))
+
+
+def _rows_of_folder(folder: Path) -> Iterator[_Row]:
+    found = image_files.from_folder(folder)
+    for path, label in zip(found.paths, found.labels, strict=True):
+        yield _Row(path.relative_to(folder).as_posix(), found.class_names[label], path)
+
+
+def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) -> Audited:
+    everything = list(rows)
+    repeated = [id for id, times in Counter(row.id for row in everything).items() if times > 1]
+    if repeated:
+        raise LincBenchError(
+            f"{len(repeated)} ids stand for more than one image of {name}, such as '{repeated[0]}', and decisions can"
+            "not tell those apart. Name each image once, or give the CSV a column `id` of your own."
+        )
+    digests, reasons = _look_at(everything, report)
+    readable = [row for row, why in zip(everything, reasons, strict=True) if not why]
+    if not readable:
+        raise LincBenchError(f"None of the {len(everything):,} images of {name} can be read. The first: {reasons[0]}")
+    class_names, labels = image_files.numbered([row.label for row in readable])
+    known = (repr((row.id, row.label, digest)).encode() for row, digest in zip(everything, digests, strict=True))
+    return Audited(
+        source,
+        name,
+        f"sha256:{bytes_digest(known)}",
+        tuple(row.id for row in readable),
+        class_names,
+        labels,
+        image_files.FileImages([row.path for row in readable if row.path is not None]),
+        tuple((row.id, why) for row, why in zip(everything, reasons, strict=True) if why),
+        tuple(row.group for row in readable) if any(row.group for row in readable) else (),
+    )
+
+
+def _look_at(rows: Sequence[_Row], report: Report) -> tuple[list[str], list[str]]:
+    """The digest of each file, and why it cannot be read as an image, if it cannot."""
+
+    def look(row: _Row) -> tuple[str, str]:
+        if row.path is None:
+            return "", row.why
+        try:
+            image_files.decode(row.path)
+            return file_digest(row.path), ""
+        except (LincBenchError, OSError) as error:
+            return "", str(error)
+
+    found = []
+    with ThreadPoolExecutor() as threads:  # decoders let them run side by side
+        for number, one in enumerate(threads.map(look, rows), 1):
+            found.append(one)
+            report(number, len(rows))
+    return [digest for digest, _ in found], [why for _, why in found]

@@ -1,0 +1,81 @@
+"""Commands for data of one's own: `linc-bench audit` and `apply-review`."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from rich.console import Console
+
+from benchmark.apply_review import apply_review
+from benchmark.audit import DEFAULT_BACKBONE, DEFAULT_FOLDER, audit
+from benchmark.overrides import within
+from benchmark.progress import Progress, console_for
+from benchmark.tables import for_terminal
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+SHARES = ("suspected", "suggested otherwise", "in the noisy component", "error rate")
+
+
+def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+    finding = commands.add_parser("audit", help="rank the labels of your own images, to look at again")
+    finding.set_defaults(command=_audit)
+    finding.add_argument("path", type=Path, help="an image folder, a CSV of path and label, or an .npz")
+    finding.add_argument("--out", type=Path, metavar="DIR", help=f"default: {DEFAULT_FOLDER}/NAME")
+    finding.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings to average; default: 1")
+    finding.add_argument("--group", metavar="COLUMN", help="a column of the CSV: rates are told by it as well")
+    finding.add_argument("--shown", type=int, default=1000, metavar="N", help="samples on the page; default: 1000")
+    finding.add_argument("--backbone", help=f"any timm name; default: {DEFAULT_BACKBONE.name}")
+    finding.add_argument("--image-size", type=int, metavar="PIXELS", help=f"default: {DEFAULT_BACKBONE.image_size}")
+    finding.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
+    finding.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+
+    applying = commands.add_parser("apply-review", help="put the decisions of a review into a file of labels")
+    applying.set_defaults(command=_apply)
+    applying.add_argument("audit", type=Path, help="audit.csv")
+    applying.add_argument("decisions", type=Path, help="decisions.csv, as the page exports it")
+    applying.add_argument("--out", type=Path, metavar="FILE", help="default: labels.csv beside audit.csv")
+
+
+def _audit(options: argparse.Namespace, console: Console) -> int:
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    name, size = options.backbone, within("--image-size", options.image_size, 8, 2048)
+    found = audit(
+        options.path,
+        options.out,
+        seeds=within("--seeds", options.seeds, 1, 100) or 1,
+        backbone=replace(
+            DEFAULT_BACKBONE, name=name or DEFAULT_BACKBONE.name, image_size=size or DEFAULT_BACKBONE.image_size
+        ),
+        weights=options.weights,
+        group=options.group,
+        shown=within("--shown", options.shown, 1, 100_000) or 1,
+        workers=within("--workers", options.workers, 1, 4096),
+        progress=Progress(console_for(stderr=True)),
+        say=say,
+    )
+    _show_rates("Whom suspicion falls on", found.rates, console)
+    for sentence in found.sentences:
+        say(sentence)
+    say(f"The list: {found.folder / 'audit.csv'}. To review it, open {found.folder / 'audit.html'} in a browser.")
+    say(f"{found.folder / 'work'} makes a second call fast, and can be deleted.")
+    return 0
+
+
+def _apply(options: argparse.Namespace, console: Console) -> int:
+    out = options.out or options.audit.with_name("labels.csv")
+    applied = apply_review(options.audit, options.decisions, out)
+    _show_rates("What the review found", applied.rates, console)
+    console.print(f"{applied.sentence} Labels: {out}", highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+def _show_rates(title: str, rates: pd.DataFrame, console: Console) -> None:
+    if len(rates):
+        shares = {column: rates[column].map("{:.1%}".format) for column in SHARES if column in rates}
+        console.print(for_terminal(title, rates.assign(**shares)))

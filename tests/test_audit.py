@@ -1,0 +1,291 @@
+"""An audit of one's own data: from a folder, a CSV or an .npz to a ranked list, a page and corrected labels."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+
+from benchmark.apply_review import COLUMNS, apply_review
+from benchmark.audit import DETECTORS, HELD_OUT, Audit, audit, audit_digest
+from benchmark.audited import read_audited
+from benchmark.backbones import Backbone
+from benchmark.cli import main
+from benchmark.error_count import count_errors
+from benchmark.held_out import held_out_probabilities
+
+SMALL = Backbone(image_size=32)
+CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
+COUNT, WRONG = 480, 48
+
+
+def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Images of four digits, their labels with a tenth of them wrong, and which those are."""
+    data = load_digits()
+    chosen = np.flatnonzero(data.target < len(CLASSES))[:COUNT]
+    labels, wrong = data.target[chosen].copy(), np.zeros(len(chosen), dtype=bool)
+    generator = np.random.default_rng(0)
+    wrong[generator.choice(len(chosen), WRONG, replace=False)] = True
+    labels[wrong] = (labels[wrong] + generator.integers(1, len(CLASSES), WRONG)) % len(CLASSES)
+    return (data.images[chosen] * 15.9).astype(np.uint8), labels, wrong
+
+
+def write_folder(folder: Path) -> set[str]:
+    """A sub-folder per class, and images that cannot be read; returns the ids of those with a wrong label."""
+    images, labels, wrong = digits()
+    names = [f"{CLASSES[label]}/{number} & <i>.png" for number, label in enumerate(labels)]
+    for image, name in zip(images, names, strict=True):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(folder / name)
+    (folder / CLASSES[0] / "damaged.png").write_bytes((folder / names[0]).read_bytes()[:40])
+    (folder / CLASSES[1] / "text.jpg").write_text("no image")
+    return {name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str], Audit]:
+    folder = tmp_path_factory.mktemp("audit")
+    wrong = write_folder(folder / "images")
+    return folder, wrong, audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
+
+
+def test_wrong_labels_come_first_and_what_they_should_be_is_suggested(audited: tuple[Path, set[str], Audit]) -> None:
+    _, wrong, found = audited
+    rows = found.samples
+    is_wrong = rows["id"].isin(wrong)
+    assert roc_auc_score(is_wrong, -rows["rank"]) > 0.97
+    assert is_wrong[:WRONG].mean() > 0.8
+    assert (rows["suggested"] != rows["given"])[is_wrong].mean() > 0.9
+    assert (rows["suggested"] == rows["given"])[~is_wrong].mean() > 0.9
+    assert list(rows["rank"]) == list(range(1, COUNT + 1))
+    assert set(rows["component"]) <= {"noisy", "ambiguous", "clean"}
+    assert rows.groupby("component")["trust"].mean().idxmin() == "noisy"
+
+
+def test_every_detector_has_its_score_and_rank(audited: tuple[Path, set[str], Audit]) -> None:
+    rows = audited[2].samples
+    for name in [*(detector.name for detector in DETECTORS), HELD_OUT]:
+        assert (rows[f"{name} rank"] == (-rows[name]).rank(method="min")).all(), "1 is the highest score"
+    assert np.allclose(rows["trust"], 1 - rows["LiNC"])
+    assert rows["sureness"].between(1 / len(CLASSES), 1).all()
+
+
+def test_the_number_of_wrong_labels_is_estimated(audited: tuple[Path, set[str], Audit]) -> None:
+    errors = audited[2].errors
+    assert errors.is_evidence
+    assert errors.low < WRONG / COUNT < errors.high
+    assert f"of {COUNT} labels are wrong" in errors.sentence
+
+
+def test_what_cannot_be_read_is_listed_and_the_rest_is_audited(audited: tuple[Path, set[str], Audit]) -> None:
+    folder, _, found = audited
+    assert [id for id, _ in found.unreadable] == [f"{CLASSES[0]}/damaged.png", f"{CLASSES[1]}/text.jpg"]
+    assert all("cannot be read as an image" in why for _, why in found.unreadable)
+    assert len(pd.read_csv(folder / "out" / "unreadable.csv")) == 2
+    assert any("2 could not be read" in sentence for sentence in found.sentences)
+
+
+def test_files_say_what_they_are_of(audited: tuple[Path, set[str], Audit]) -> None:
+    folder, _, found = audited
+    written = pd.read_csv(folder / "out" / "audit.csv", keep_default_na=False)
+    assert list(written) == list(found.samples)
+    assert list(written["id"]) == list(found.samples["id"])
+    about = json.loads((folder / "out" / "audit.json").read_text())
+    digest = audit_digest(folder / "out" / "audit.csv")
+    assert about["audit"] == digest
+    assert about["seeds"] == [0]
+    assert {"versions", "commit", "identity", "backbone", "training", "detectors"} <= set(about)
+    assert digest in (folder / "out" / "audit.html").read_text()
+
+
+def test_rates_tell_whom_suspicion_falls_on(audited: tuple[Path, set[str], Audit]) -> None:
+    found = audited[2]
+    rates = found.rates.set_index(["of", "which"])
+    assert rates.loc[("all", ""), "samples"] == COUNT
+    assert set(rates.loc["class"].index) == set(CLASSES)
+    assert rates.loc["class", "samples"].sum() == COUNT
+    assert rates.loc[("all", ""), "suspected"] == pytest.approx(found.errors.share, abs=1 / COUNT)
+
+
+def test_a_second_call_gives_the_same_bytes_without_training(
+    audited: tuple[Path, set[str], Audit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _, _ = audited
+    before = {name: (folder / "out" / name).read_bytes() for name in ("audit.csv", "audit.html", "rates.csv")}
+    monkeypatch.setattr("benchmark.pipeline.train_record", lambda unit: pytest.fail("it is there already"))
+    audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
+    assert {name: (folder / "out" / name).read_bytes() for name in before} == before
+
+
+def test_an_npz_and_a_csv_with_groups_by_the_command(
+    tmp_path: Path, odd_or_even: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--image-size", "32", "--seeds", "2", "--workers", "1", "--shown", "50"]
+    assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), *command]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "1,797 images of 2 classes; about" in told
+    assert "No evidence of label noise" in told
+    ids = pd.read_csv(tmp_path / "npz" / "audit.csv")["id"]
+    assert set(ids.str.split("/").str[0]) == {"train", "val", "test"}
+    images, labels, _ = digits()
+    with (tmp_path / "list.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["path", "label", "id", "site"])
+        for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+            Image.fromarray(image).save(tmp_path / f"{number}.png")
+            writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[number % 2]])
+        writer.writerow(["missing.png", 0, "lost", "A"])
+    path = str(tmp_path / "list.csv")
+    assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
+    rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
+    assert list(rates[rates["of"] == "group"]["which"]) == ["A", "B"]
+    rows = pd.read_csv(tmp_path / "csv" / "audit.csv")
+    assert set(rows["id"]) == {f"sample {number}" for number in range(COUNT)}
+    unreadable = pd.read_csv(tmp_path / "csv" / "unreadable.csv")
+    assert unreadable["id"].tolist() == ["lost"]
+    assert "which is not a file" in unreadable["why"][0]
+
+
+def folder_of(tmp_path: Path, classes: Iterable[str], count: int) -> Path:
+    for name in classes:
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            Image.fromarray(np.full((4, 4), number, np.uint8)).save(tmp_path / name / f"{number}.png")
+    return tmp_path
+
+
+def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str], tmp_path: Path) -> None:
+    def made(name: str) -> Path:
+        (tmp_path / name).mkdir()
+        return tmp_path / name
+
+    assert "neither a folder of images" in fails("audit", tmp_path / "nowhere")
+    assert "has no images in class sub-folders" in fails("audit", made("empty"))
+    assert "has one class only" in fails("audit", folder_of(made("one"), ["cat"], 50))
+    assert "10 readable images; an audit needs at least 40" in fails("audit", folder_of(made("few"), ["a", "b"], 5))
+    bad = folder_of(made("bad"), ["a", "b"], 20)
+    for path in bad.rglob("*.png"):
+        path.write_bytes(b"nothing")
+    assert "None of the 40 images of bad can be read. The first:" in fails("audit", bad)
+    twice = folder_of(made("twice"), ["a", "b"], 30) / "list.csv"
+    twice.write_text("path,label\na/1.png,a\nb/1.png,b\na/1.png,b\n")
+    assert "1 ids stand for more than one image" in fails("audit", twice)
+    assert "has no column 'site'; it has path, label" in fails("audit", twice, "--group", "site")
+    assert "Groups are a column of a CSV" in fails("audit", bad, "--group", "site")
+
+
+def test_every_split_is_audited_and_images_stay_with_their_ids(tmp_path: Path) -> None:
+    for split in ("train", "val", "test"):
+        folder = tmp_path / "data" / split
+        folder.mkdir(parents=True)
+        folder_of(folder, ["a", "b"], 10)
+    found = read_audited(tmp_path / "data")
+    assert len(found.ids) == 60
+    for number, id in enumerate(found.ids):
+        assert found.class_names[found.labels[number]] == id.split("/")[1]
+        assert (found.images[number : number + 1][0] == int(Path(id).stem)).all()
+
+
+def test_held_out_classifiers_know_nothing_of_a_samples_own_label() -> None:
+    generator = np.random.default_rng(0)
+    features, labels = generator.normal(size=(600, 40)), generator.integers(0, 3, 600)
+    probabilities = held_out_probabilities(features, labels, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    agreement = (probabilities.argmax(axis=1) == labels).mean()
+    assert agreement == pytest.approx(1 / 3, abs=0.07), "labels that are chance cannot be foretold"
+
+
+def test_held_out_classifiers_find_what_features_tell_even_of_rare_classes() -> None:
+    generator = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2, 3], [200, 100, 12, 1])
+    features = generator.normal(size=(len(labels), 20)) + 8 * np.eye(20)[labels]
+    probabilities = held_out_probabilities(features, labels, 4)
+    assert (probabilities.argmax(axis=1) == labels)[:312].mean() > 0.95
+    assert np.isfinite(probabilities).all()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
+def test_the_interval_covers_the_share_of_wrong_labels(share: float) -> None:
+    """For classifiers that are right where they are sure: nineteen times of twenty, give or take chance."""
+    covered = []
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        truth = generator.integers(0, 2, 1000)
+        given = np.where(generator.random(1000) < share, 1 - truth, truth)
+        sureness = generator.uniform(0.5, 1, 1000)
+        predicted = np.where(generator.random(1000) < sureness**0.1, truth, 1 - truth)
+        predicted = np.where(sureness > 0.9, truth, predicted)
+        probabilities = np.where(np.eye(2)[predicted] > 0, sureness[:, None], 1 - sureness[:, None])
+        errors = count_errors(probabilities, given)
+        covered.append(errors.low <= share <= errors.high)
+    assert np.mean(covered) > 0.92
+
+
+def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 3, 2000)
+    probabilities = 0.9 * np.eye(3)[labels] + 0.1 / 3
+    found = count_errors(probabilities, labels)
+    assert not found.is_evidence
+    assert found.sentence.startswith("No evidence of label noise: at most about ")
+    few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)
+    assert (few.low, few.high, few.is_evidence) == (0.0, 1.0, False)
+
+
+def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([COLUMNS, *((audit_digest(audit_csv), *row) for row in rows)])
+
+
+def test_decisions_become_labels(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _, found = audited
+    table, decisions = folder / "out" / "audit.csv", tmp_path / "decisions.csv"
+    first, second, third = (found.samples.iloc[row] for row in range(3))
+    another = next(name for name in CLASSES if name != first["given"])
+    rows = [(first["id"], first["given"], "relabel", another), (second["id"], second["given"], "keep", second["given"])]
+    write_decisions(decisions, table, [*rows, (third["id"], third["given"], "ambiguous", "")])
+    assert main(["apply-review", str(table), str(decisions), "--out", str(tmp_path / "labels.csv")]) == 0
+    assert "3 of 480 labels reviewed: 1 keep, 1 relabel, 1 ambiguous, 0 skip." in capsys.readouterr().out
+    labels = pd.read_csv(tmp_path / "labels.csv", keep_default_na=False).set_index("id")
+    assert len(labels) == COUNT
+    assert labels.loc[first["id"]].tolist() == [another, first["given"], "relabel"]
+    assert labels.loc[third["id"], "label"] == third["given"], "who is not sure changes nothing"
+    untouched = labels.drop([first["id"]])
+    assert (untouched["label"] == untouched["given"]).all()
+    rates = apply_review(table, decisions, tmp_path / "labels.csv").rates.set_index("of")
+    assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
+
+
+def test_decisions_of_another_audit_or_of_nobody_are_refused(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    folder, _, found = audited
+    table, decisions = folder / "out" / "audit.csv", tmp_path / "decisions.csv"
+    row = found.samples.iloc[0]
+
+    def refused(*rows: tuple[str, str, str, str]) -> str:
+        write_decisions(decisions, table, rows)
+        said = fails("apply-review", table, decisions, "--out", tmp_path / "labels.csv")
+        assert not (tmp_path / "labels.csv").exists()
+        return said
+
+    keep = (row["id"], row["given"], "keep", row["given"])
+    assert "which the audit has not" in refused(("nobody", "a", "keep", "a"))
+    assert "a second time" in refused(keep, keep)
+    assert "says that the label was 'other'" in refused((row["id"], "other", "keep", "other"))
+    assert "expected keep, relabel, ambiguous, skip" in refused((row["id"], row["given"], "burn", ""))
+    assert "is no class of the audit" in refused((row["id"], row["given"], "relabel", "unicorn"))
+    write_decisions(decisions, folder / "out" / "rates.csv", [keep])
+    assert "belongs to another audit" in fails("apply-review", table, decisions)
+    decisions.write_text("a,b\n1,2\n")
+    assert "has no column audit, id, given, decision, label" in fails("apply-review", table, decisions)
+    assert "does not exist" in fails("apply-review", table, tmp_path / "none.csv")
