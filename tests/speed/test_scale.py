@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.cli import main
-from benchmark.evaluation import TABLES
+from benchmark.evaluation import TABLES, evaluate
 from benchmark.executors import make_executor
 from benchmark.layout import ResultsFolder
 from benchmark.pipeline import Outcome
@@ -116,6 +117,25 @@ def test_report(many: tuple[Study, Sources], compare: Note) -> None:
     compare("report", "5,000 records", taken)
 
 
+def some_of(many: tuple[Study, Sources]) -> Plan:
+    """500 of the units."""
+    grids = (replace(many[0].grids[0], training_seeds=tuple(range(UNITS // 2))),)
+    plan = plan_study(replace(many[0], grids=grids), many[1])
+    assert len(plan.units) == UNITS
+    return plan
+
+
+def test_evaluation_of_more_records_than_files_may_be_open(many: tuple[Study, Sources], compare: Note) -> None:
+    plan = some_of(many)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        taken = seconds(lambda: evaluate(plan, [Outcome(unit.run.run_id) for unit in plan.units]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    compare("evaluation", "500 records", taken)
+
+
 def nothing(unit: Unit) -> Outcome:
     return Outcome(unit.run.run_id)
 
@@ -124,11 +144,10 @@ def nothing(unit: Unit) -> Outcome:
 def test_what_an_executor_takes_per_unit(name: str, many: tuple[Study, Sources], compare: Note) -> None:
     """Of units that have nothing to do: sending them there and their outcome back."""
     workers, dask = EXECUTORS[name]
-    units = plan_study(
-        replace(many[0], grids=(replace(many[0].grids[0], training_seeds=tuple(range(UNITS // 2))),)), many[1]
-    ).units
-    assert len(units) == UNITS
+    units = some_of(many).units
     with make_executor(workers, dask=dask) as executor:
-        executor.submit(nothing, units[0]).result()  # workers begin with their first unit
+        for future in [executor.submit(time.sleep, 1) for _ in range(2 * workers)]:
+            future.result()  # workers begin with their first call
+        executor.submit(nothing, units[0]).result()
         taken = seconds(lambda: [future.result() for future in [executor.submit(nothing, unit) for unit in units]])
     compare("an executor's own cost per unit", name, taken / UNITS)
