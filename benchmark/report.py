@@ -69,6 +69,7 @@ OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of 
 PAPER = "paper"  # the folder of what all studies say of the paper
 ALL_STUDIES, COSTS = "All studies", "Costs"  # parts of the page, beside one per study
 LARGE_DRAWING = 40_000  # bytes
+COLOURS = 64  # of a large drawing on the page, where nobody sees more
 WIDE = [
     *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
     *("while scoring", "slower steps", "outside"),
@@ -393,8 +394,9 @@ def _page_figures(results: ResultsFolder, study: str) -> tuple[PageFigure, ...]:
 def _page_figure(drawing: Path, caption: str) -> PageFigure:
     """As pixels where the drawing is large: the page has many, and is to open at once."""
     if drawing.stat().st_size > LARGE_DRAWING:
-        smaller = BytesIO()  # by a fifth, without loss
-        Image.open(drawing.with_suffix(".png")).save(smaller, format="webp", lossless=True)
+        few = Image.open(drawing.with_suffix(".png")).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        smaller = BytesIO()  # by a third
+        few.convert("RGB").save(smaller, format="webp", lossless=True, quality=100, method=6)
         return PageFigure(caption, smaller.getvalue(), "webp")
     return PageFigure(caption, drawing.read_bytes())
 
