@@ -11,6 +11,7 @@ from benchmark.storage import write_text
 
 DECISIONS = ("keep", "relabel", "ambiguous", "skip")
 COLUMNS = ("audit", "id", "given", "decision", "label")
+WRITTEN = ("id", "label", "given", "decision")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ def apply_review(audit_csv: Path, decisions_csv: Path, out: Path) -> Applied:
     """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit."""
     samples, decisions = _read(audit_csv, ("id", "given")), _read(decisions_csv, COLUMNS)
     _check(audit_csv, decisions_csv, samples, decisions)
+    _check_out(out)
     decided = decisions.set_index("id")
     labels = pd.DataFrame({"id": samples["id"], "given": samples["given"]})
     labels["decision"] = labels["id"].map(decided["decision"]).fillna("")
@@ -38,7 +40,7 @@ def apply_review(audit_csv: Path, decisions_csv: Path, out: Path) -> Applied:
     labels["label"] = labels["id"].map(decided["label"]).where(relabelled, labels["given"])
     if "group" in samples:
         labels["group"] = samples["group"]
-    write_text(out, labels[["id", "label", "given", "decision"]].to_csv(index=False))
+    write_text(out, labels[list(WRITTEN)].to_csv(index=False))
     return Applied(labels, _rates(labels))
 
 
@@ -50,8 +52,18 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     except (ValueError, OSError) as error:
         raise LincBenchError(f"{path} cannot be read as a CSV file ({error}).") from error
     if missing := [column for column in columns if column not in table]:
-        raise LincBenchError(f"{path} has no column {', '.join(missing)}; it has {', '.join(map(str, table))}.")
+        found = ", ".join(map(str, table))
+        hint = " Separate columns by commas." if ";" in found or "\t" in found else ""
+        raise LincBenchError(f"{path} has no column {', '.join(missing)}; it has {found}.{hint}")
     return table
+
+
+def _check_out(out: Path) -> None:
+    """Labels of an earlier review may be replaced, but nothing else."""
+    if out.exists() and (
+        out.is_dir() or out.read_bytes().split(b"\n")[0].decode(errors="replace") != ",".join(WRITTEN)
+    ):
+        raise LincBenchError(f"{out} is there already, and no review wrote it. Choose another file with --out FILE.")
 
 
 def _check(audit_csv: Path, decisions_csv: Path, samples: pd.DataFrame, decisions: pd.DataFrame) -> None:

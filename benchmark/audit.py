@@ -4,6 +4,8 @@ No noise is added and no truth is needed. Everything is trained and scored by th
 audit that was interrupted goes on where it was. `from benchmark.audit import audit` does what `linc-bench audit` does.
 """
 
+import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +17,11 @@ from scipy.stats import rankdata
 
 from benchmark.audited import Audited, read_audited
 from benchmark.backbones import Backbone
+from benchmark.datasets import AUDITED
 from benchmark.error_count import ErrorCount, count_errors
 from benchmark.errors import LincBenchError
 from benchmark.estimate import estimate
-from benchmark.executors import default_workers, make_executor
+from benchmark.executors import make_executor
 from benchmark.features import in_bytes
 from benchmark.held_out import held_out_probabilities
 from benchmark.identity import file_digest, settings_of
@@ -43,6 +46,7 @@ from detectors.linc import LiNC
 from detectors.nearest_neighbours import Neighbours
 
 DETECTORS: tuple[Detector, ...] = (LiNC(), EL2N(), DataIQ(), Neighbours())
+UNREADABLE_LIST = "unreadable.csv"
 HELD_OUT = "held-out"  # the classifiers that have not seen a sample, as one more detector
 COMPONENTS = ("noisy", "ambiguous", "clean")
 EPOCHS, BATCH = LiNC().recipe.min_epochs, 64
@@ -63,7 +67,7 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What to say first."""
-        unreadable = f"{len(self.unreadable):,} could not be read and are listed in {self.folder / 'unreadable.csv'}."
+        unreadable = f"Images that could not be read: {len(self.unreadable):,} (see {self.folder / UNREADABLE_LIST})."
         return [self.errors.sentence, *([unreadable] if self.unreadable else [])]
 
 
@@ -76,36 +80,57 @@ def audit(
     weights: Path | None = None,
     group: str | None = None,
     shown: int = 1000,
-    workers: int | None = None,
+    workers: int = 1,
     progress: Progress | None = None,
     say: Callable[[str], None] = print,
 ) -> Audit:
-    """Ranks every label of a folder, a CSV or an .npz; writes audit.csv, audit.html and the rest into `out`."""
+    """Ranks every label of a folder, a CSV or an .npz; writes audit.csv, audit.html and the rest into `out`.
+
+    With several workers, a script has to guard its own code by `if __name__ == "__main__"`.
+    """
+    if seeds < 1 or shown < 1 or workers < 1:
+        raise LincBenchError(
+            f"An audit needs at least one seed, sample and worker, not {seeds}, {shown} and {workers}."
+        )
     progress = progress or Progress(Console(quiet=True))
     with progress.counting("looking at images") as report:
         data = read_audited(Path(path), group, report)
-    folder = Path(out) if out is not None else DEFAULT_FOLDER / slug(data.name)
+    folder = Path(out) if out is not None else DEFAULT_FOLDER / (slug(data.name) or "data")
+    _check_folder(folder, data)
     results = ResultsFolder(folder / "work")
     results.prepare()
-    data.write_list(results.root / "samples.json")
-    plan = plan_study(
-        _study(results.root / "samples.json", len(data.ids), seeds, backbone), Sources(results, None, weights)
-    )
-    training = plan.units[0].run.training
-    workers = workers or default_workers(training.threads, training.device)
+    samples = results.root / f"samples{AUDITED}"
+    data.write_list(samples)
+    plan = plan_study(_study(samples, len(data.ids), seeds, backbone), Sources(results, None, weights))
     expected = estimate(plan, workers)
     say(
-        f"{len(data.ids):,} images of {len(data.class_names)} classes; about {duration(expected.seconds)} and "
-        f"{in_bytes(expected.bytes_on_disk)} of disk."
+        f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
+        f"{duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk."
     )
     with make_executor(workers) as executor:
         outcomes = carry_out(plan, executor, progress)
     for outcome in outcomes:
         if outcome.error is not None or outcome.failures:
-            raise LincBenchError(f"The audit could not be done: {outcome.error or outcome.failures}")
+            why = outcome.error or "; ".join(f"{detector}: {reason}" for detector, reason in outcome.failures.items())
+            raise LincBenchError(f"The audit could not be done: {why} (details: {results.log(outcome.run_id)})")
+    progress.say("held-out classifiers, list and page")
     found = _found(data, plan, folder)
     _write(found, data, plan, shown)
     return found
+
+
+def _check_folder(folder: Path, data: Audited) -> None:
+    """Neither the data themselves nor another's audit, with its decisions, are written over."""
+    if data.source.is_dir() and folder.resolve().is_relative_to(data.source.resolve()):
+        raise LincBenchError(f"{folder} is inside the images that are audited. Choose another folder with --out DIR.")
+    try:
+        about = json.loads((folder / "audit.json").read_text())
+    except (OSError, ValueError):
+        return
+    if about.get("source") != str(data.source.resolve()):
+        raise LincBenchError(
+            f"{folder} has the audit of other data ({about.get('source')}). Choose another folder with --out DIR."
+        )
 
 
 def _study(samples: Path, count: int, seeds: int, backbone: Backbone) -> Study:
@@ -171,7 +196,7 @@ def rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
     Suspected are as many of the most suspicious as are estimated to be wrong.
     """
     judged = samples.assign(
-        suspected=samples["rank"] <= round(errors.share * len(samples)) if errors.is_evidence else False,
+        suspected=(samples["rank"] <= round(errors.share * len(samples))) if errors.is_evidence else math.nan,
         otherwise=samples["suggested"] != samples["given"],
         noisy=samples["component"] == COMPONENTS[0],
     )
@@ -196,10 +221,13 @@ def _write(found: Audit, data: Audited, plan: Plan, shown: int) -> None:
     write_text(table, found.samples.to_csv(index=False, float_format="%.6g"))
     write_text(found.folder / "rates.csv", found.rates.to_csv(index=False, float_format="%.4f"))
     listed = pd.DataFrame(found.unreadable, columns=["id", "why"])
-    write_text(found.folder / "unreadable.csv", listed.to_csv(index=False))
+    (found.folder / UNREADABLE_LIST).unlink(missing_ok=True)
+    if len(listed):
+        write_text(found.folder / UNREADABLE_LIST, listed.to_csv(index=False))
     unit = plan.units[0]
     about = {
-        "data": str(data.name),
+        "data": data.name,
+        "source": str(data.source.resolve()),
         "identity": data.identity,
         "audit": audit_digest(table),
         "count": vars(found.errors),
@@ -237,7 +265,10 @@ def _review(found: Audit, data: Audited, unit: Unit, shown: int) -> Review:
         for row in top.to_dict("records")
     ]
     network = f"{network_title(unit.run.backbone.name)} at {unit.run.backbone.image_size} px"
-    lines = [f"{len(data.ids):,} images, {network}; the {len(top):,} most suspicious are here.", *found.sentences]
+    lines = [
+        f"{len(data.ids):,} images, {network}; {len(top):,} of them are here, the most suspicious first.",
+        *found.sentences,
+    ]
     return Review(
         title=f"Audit of {data.name}: labels to review",
         audit=audit_digest(found.folder / "audit.csv"),

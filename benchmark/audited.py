@@ -103,13 +103,16 @@ def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
 
 
 def _rows_of_folder(folder: Path) -> Iterator[_Row]:
-    found = image_files.from_folder(folder)
-    for path, label in zip(found.paths, found.labels, strict=True):
-        yield _Row(path.relative_to(folder).as_posix(), found.class_names[label], path)
+    splits = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in image_files.SPLIT_OF_NAME]
+    for root in splits or [folder]:
+        for path, label in image_files.images_in(root):
+            yield _Row(path.relative_to(folder).as_posix(), label, path)
 
 
 def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) -> Audited:
     everything = list(rows)
+    if not everything:
+        raise LincBenchError(f"{source} has no images in class sub-folders; expected {source}/CLASS/IMAGE.png.")
     repeated = [id for id, times in Counter(row.id for row in everything).items() if times > 1]
     if repeated:
         raise LincBenchError(
@@ -121,7 +124,9 @@ def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) ->
     if not readable:
         raise LincBenchError(f"None of the {len(everything):,} images of {name} can be read. The first: {reasons[0]}")
     class_names, labels = image_files.numbered([row.label for row in readable])
-    known = (repr((row.id, row.label, digest)).encode() for row, digest in zip(everything, digests, strict=True))
+    known = (
+        repr((_shown(row.id), row.label, digest)).encode() for row, digest in zip(everything, digests, strict=True)
+    )
     return Audited(
         source,
         name,
@@ -130,9 +135,18 @@ def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) ->
         class_names,
         labels,
         image_files.FileImages([row.path for row in readable if row.path is not None]),
-        tuple((row.id, why) for row, why in zip(everything, reasons, strict=True) if why),
+        tuple((_shown(row.id), why) for row, why in zip(everything, reasons, strict=True) if why),
         tuple(row.group for row in readable) if any(row.group for row in readable) else (),
     )
+
+
+def _is_plain(name: str) -> bool:
+    return name == _shown(name) and not set(name) & {"\n", "\r", "\0"}
+
+
+def _shown(name: str) -> str:
+    """What is no UTF-8 on disk has half characters in Python, which cannot be written."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _look_at(rows: Sequence[_Row], report: Report) -> tuple[list[str], list[str]]:
@@ -141,6 +155,8 @@ def _look_at(rows: Sequence[_Row], report: Report) -> tuple[list[str], list[str]
     def look(row: _Row) -> tuple[str, str]:
         if row.path is None:
             return "", row.why
+        if not (_is_plain(row.id) and _is_plain(row.label)):
+            return "", "its name is not UTF-8 or has a line break; rename it"
         try:
             image_files.decode(row.path)
             return file_digest(row.path), ""

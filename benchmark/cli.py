@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         problems.print(
             f"error: {error.strerror}{where}. What was finished is kept; mend that, make room or choose another folder "
-            "with --results DIR, then run the same command again.", markup=False, soft_wrap=True,
+            "(see --help), then run the same command again.", markup=False, soft_wrap=True,
         )  # fmt: skip
     return 1
 
@@ -77,7 +77,8 @@ def _hear_sigterm() -> None:
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="linc-bench", description=__doc__)
+    about = "Compare detectors of wrong labels, or audit the labels of your own images."
+    parser = argparse.ArgumentParser(prog="linc-bench", description=about)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     listing = commands.add_parser("list", help="show studies, detectors, data sets, backbones and noise kinds")

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from benchmark.apply_review import apply_review
 from benchmark.audit import DEFAULT_BACKBONE, DEFAULT_FOLDER, audit
+from benchmark.executors import default_workers
 from benchmark.overrides import within
 from benchmark.progress import Progress, console_for
 from benchmark.tables import for_terminal
@@ -37,7 +38,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     applying.set_defaults(command=_apply)
     applying.add_argument("audit", type=Path, help="audit.csv")
     applying.add_argument("decisions", type=Path, help="decisions.csv, as the page exports it")
-    applying.add_argument("--out", type=Path, metavar="FILE", help="default: labels.csv beside audit.csv")
+    applying.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
 
 
 def _audit(options: argparse.Namespace, console: Console) -> int:
@@ -55,11 +56,15 @@ def _audit(options: argparse.Namespace, console: Console) -> int:
         weights=options.weights,
         group=options.group,
         shown=within("--shown", options.shown, 1, 100_000) or 1,
-        workers=within("--workers", options.workers, 1, 4096),
+        workers=within("--workers", options.workers, 1, 4096) or default_workers(1, "cpu"),
         progress=Progress(console_for(stderr=True)),
         say=say,
     )
     _show_rates("Whom suspicion falls on", found.rates, console)
+    say(
+        "Suspected: the first of the list, as many as are estimated to be wrong. Suggested otherwise: held-out "
+        "classifiers prefer another class. Noisy component: that of LiNC's mixture."
+    )
     for sentence in found.sentences:
         say(sentence)
     say(f"The list: {found.folder / 'audit.csv'}. To review it, open {found.folder / 'audit.html'} in a browser.")
@@ -68,14 +73,20 @@ def _audit(options: argparse.Namespace, console: Console) -> int:
 
 
 def _apply(options: argparse.Namespace, console: Console) -> int:
-    out = options.out or options.audit.with_name("labels.csv")
+    out = options.out or options.audit.with_name("reviewed_labels.csv")
     applied = apply_review(options.audit, options.decisions, out)
-    _show_rates("What the review found", applied.rates, console)
+    _show_rates(
+        "What the review found among the images reviewed, which are not like all others", applied.rates, console
+    )
     console.print(f"{applied.sentence} Labels: {out}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 
+def _percent(share: float) -> str:
+    return "–" if pd.isna(share) else f"{share:.1%}"
+
+
 def _show_rates(title: str, rates: pd.DataFrame, console: Console) -> None:
     if len(rates):
-        shares = {column: rates[column].map("{:.1%}".format) for column in SHARES if column in rates}
+        shares = {column: rates[column].map(_percent) for column in SHARES if column in rates}
         console.print(for_terminal(title, rates.assign(**shares)))

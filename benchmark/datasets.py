@@ -12,8 +12,9 @@ from benchmark import image_files
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.npz_files import read_npz
-from benchmark.storage import locked
+from benchmark.storage import UNREADABLE, locked
 
+AUDITED = ".audit.json"  # how the list of an audit's samples is called
 SPLITS = ("train", "validation", "test")
 MEDMNIST_SIZES = (28, 64, 128, 224)
 
@@ -92,7 +93,7 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     path = Path(name).expanduser()
     if path.suffix == ".npz":
         return _from_arrays(path.stem, f"sha256:{file_digest(_existing(path))}", read_npz(path))
-    if path.suffix == ".json":
+    if path.name.endswith(AUDITED):
         return _from_list(_existing(path))
     if path.suffix == ".csv":
         return _from_files(path.stem, image_files.from_csv(_existing(path)))
@@ -107,16 +108,20 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
 
 def _from_list(path: Path) -> Dataset:
     """What an audit wrote (`audited.Audited.write_list`): all samples are trained on, and none is left for a test."""
-    about = json.loads(path.read_text())
-    labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
-    images: Images = (
-        image_files.FileImages([Path(file) for file in files])
-        if files
-        else np.concatenate([images for images, _ in read_npz(Path(about["npz"])).values()])
-    )
+    try:
+        about = json.loads(path.read_text())
+        labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
+        images: Images = (
+            image_files.FileImages([Path(file) for file in files])
+            if files
+            else np.concatenate([images for images, _ in read_npz(Path(about["npz"])).values()])
+        )
+        class_names = tuple(map(str, about["class_names"]))
+        info = DatasetInfo(str(about["name"]), str(about["identity"]), len(class_names), (len(labels), 0, 0))
+    except UNREADABLE as error:
+        raise LincBenchError(f"{path} is not a list that an audit wrote ({error}). Run the audit again.") from error
     nobody = Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))
-    info = DatasetInfo(about["name"], about["identity"], len(about["class_names"]), (len(labels), 0, 0))
-    return Dataset(info, tuple(about["class_names"]), Split(images, labels), nobody, nobody)
+    return Dataset(info, class_names, Split(images, labels), nobody, nobody)
 
 
 def _existing(path: Path) -> Path:

@@ -18,7 +18,7 @@ from benchmark.plan import RunSettings
 from benchmark.record import open_record, read_about
 from benchmark.scores import read_scores
 from benchmark.status import is_held
-from benchmark.storage import OLD, PARTIAL, UNREADABLE, damage, is_sealed
+from benchmark.storage import OLD, PARTIAL, UNREADABLE, damage, is_sealed, may_pass
 from benchmark.table_files import read_table
 from benchmark.training import TrainingSettings
 
@@ -51,7 +51,10 @@ def examine(results: ResultsFolder, report: Report = lambda done, total: None) -
     checks += [(_temporary, path) for path in sorted(results.root.rglob(".*")) if TEMPORARY.fullmatch(path.name)]
     checks += [(_table, results.table_data(name)) for name in TABLES]
     for number, (check, path) in enumerate(checks, 1):
-        yield from check(results, path)
+        try:
+            yield from check(results, path)
+        except (OSError, MemoryError) as error:
+            yield Finding(UNKNOWN, path, f"it cannot be read now ({error})", "mend that and look again")
         report(number, len(checks))
 
 
@@ -68,9 +71,6 @@ def _run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
         wrong = damage(folder)
     except LincBenchError as error:
         about, wrong = {}, str(error)
-    except (OSError, MemoryError) as error:
-        yield Finding(UNKNOWN, folder, f"it cannot be read now ({error})", "mend that and look again")
-        return
     if wrong is not None:
         yield Finding(DAMAGED, folder, wrong, "run its study again: it is trained anew, to the same bytes")
         return
@@ -113,6 +113,8 @@ def _scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
         read_scores(path)
         is_checked = "crc32" in json.loads(path.with_suffix(".json").read_text())
     except UNREADABLE as error:
+        if may_pass(error):
+            raise
         yield Finding(DAMAGED, path, str(error), "run its study again: they are computed anew, without training")
         return
     if not is_checked:
@@ -130,6 +132,8 @@ def _labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
             for name in file.files:
                 file[name]  # reading it compares it with its checksum
     except UNREADABLE as error:
+        if may_pass(error):
+            raise
         yield Finding(DAMAGED, path, str(error), "delete it and run its study again: it is written anew")
 
 
@@ -137,6 +141,8 @@ def _table(results: ResultsFolder, path: Path) -> Iterator[Finding]:
     try:
         rows = read_table(path)
     except (ValueError, OSError) as error:
+        if may_pass(error):
+            raise
         yield Finding(DAMAGED, path, str(error), "restore it from version control, or delete it and run its studies")
         return
     if len(rows) and not {"study", "run"} <= set(rows):

@@ -7,6 +7,7 @@ they are sure (few samples, hard classes), fewer are: nothing in the labels can 
 one in a hundred nobody should try.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,11 @@ class ErrorCount:
     high: float
 
     @property
+    def is_known(self) -> bool:
+        """Whether there were samples enough to say anything."""
+        return self.high < 1.0
+
+    @property
     def is_evidence(self) -> bool:
         return self.low > LEAST_EVIDENCE
 
@@ -35,12 +41,17 @@ class ErrorCount:
         def labels(share: float) -> str:
             return f"{round(share * self.samples):,}"
 
+        of_all = f"of {self.samples:,} labels are wrong"
+        if not self.is_known:
+            least = math.ceil(FEWEST / SUREST)
+            return f"{self.samples:,} images are too few to tell how many labels are wrong; {least} are needed."
         if not self.is_evidence:
-            return (
-                f"No evidence of label noise: at most about {labels(self.high)} of {self.samples:,} labels are wrong."
-            )
-        between = f"between {labels(self.low)} and {labels(self.high)}, with 95 % confidence"
-        return f"About {labels(self.share)} of {self.samples:,} labels are wrong ({self.share:.1%}; {between})."
+            return f"No evidence of label noise: at most about {labels(self.high)} {of_all}."
+        between = f"95 % interval {labels(self.low)} to {labels(self.high)}"
+        return (
+            f"About {labels(self.share)} {of_all} ({self.share:.1%}; {between}), if simple classifiers are right where "
+            "they are surest; where images are hard even for them, fewer are."
+        )
 
 
 def count_errors(probabilities_NK: np.ndarray, given_labels_N: np.ndarray) -> ErrorCount:

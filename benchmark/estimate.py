@@ -33,7 +33,8 @@ def estimate(plan: Plan, workers: int) -> Estimate:
         evaluated = sum(unit.info.sizes[1:]) + unit.info.sizes[0]
         per_epoch = shape.samples * cost.step_seconds + evaluated * cost.forward_seconds
         streams = sum(signal.prefix_passes(shape) for signal in unit.signals) * shape.samples * cost.prefix_seconds
-        seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + streams) / workers
+        at_a_time = min(workers, len(plan.to_train))
+        seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + streams) / at_a_time
         size += sum(signal.bytes_needed(shape) for signal in unit.signals)
     return Estimate(seconds, size)
 

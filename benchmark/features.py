@@ -58,6 +58,8 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
             raise ValueError(f"{len(open_array(file))} images instead of {ends[-1]}")
         train, validation, test = (MappedRows(file, slice(*window)) for window in pairwise(ends))
     except UNREADABLE as error:
+        if may_pass(error):
+            raise
         raise _useless(folder, f"is damaged ({error})") from error
     return train, validation, test
 

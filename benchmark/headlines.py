@@ -62,9 +62,9 @@ def _places(metrics: pd.DataFrame) -> Iterator[str]:
     winner, averaged = str(overall.index[0]), metrics.groupby("detector")["runs_averaged"].max().to_dict()
     how = f"; its scores are averaged over {averaged[winner]} runs" if averaged[winner] > 1 else ""
     yield (
-        f"Is LiNC the best detector? At {paper.DETECTION_RATE:.0%} noise it is on {firsts} of {len(ranks)} data sets: "
-        f"{stands}. Of the {len(overall)} detectors measured on all of them, {winner} has the best mean rank "
-        f"({overall.iloc[0]:.1f}{how}); LiNC's is {overall['LiNC']:.1f}."
+        f"Is LiNC the best detector? At {paper.DETECTION_RATE:.0%} noise it is the best on {firsts} of {len(ranks)} "
+        f"data sets: {stands}. Of the {len(overall)} detectors measured on all of them, {winner} has the best mean "
+        f"rank ({overall.iloc[0]:.1f}{how}); LiNC's is {overall['LiNC']:.1f}."
     )
 
 

@@ -62,10 +62,10 @@ def from_folder(folder: Path) -> LabelledFiles:
         )
     roots = named or {"": folder}
     rows = [
-        (path, path.parent.relative_to(root).parts[0], SPLIT_OF_NAME.get(name))
+        (path, label, SPLIT_OF_NAME.get(name))
         for name, root in roots.items()
-        for path in sorted(root.glob("*/**/*"))
-        if path.suffix.lower() in SUFFIXES and path.is_file()
+        for path, label in images_in(root)
+        if path.is_file()
     ]
     empty = [
         f"{root.name}/{child.name}" for root in roots.values() for child in root.iterdir() if _is_empty_class(child)
@@ -77,6 +77,12 @@ def from_folder(folder: Path) -> LabelledFiles:
     if not rows:
         raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
     return _labelled(folder, *zip(*rows, strict=True))
+
+
+def images_in(root: Path) -> list[tuple[Path, str]]:
+    """What is called like an image, below the folders of classes, and the class of each."""
+    found = [path for path in sorted(root.glob("*/**/*")) if path.suffix.lower() in SUFFIXES]
+    return [(path, path.relative_to(root).parts[0]) for path in found if not path.is_dir()]
 
 
 def _is_empty_class(folder: Path) -> bool:

@@ -31,7 +31,7 @@ COST_NOTES = (
 )
 CHECKS = (
     "Two checks that nothing is hidden: by how much the network's own steps are slower than in the twins, by a fast "
-    "epoch of each, which compares runs minutes apart and is as uncertain as the machine's pace (see `random`, which "
+    "epoch of each, which compares runs minutes apart and is as uncertain as the machine's pace (see random, which "
     "records nothing), so that it sees effects of ten per cent and more, and smaller costs rest on the clocks alone; "
     "and time that is outside the clocks of the loop and charged to nobody. While scoring: the peak of memory of a "
     "score above what was there before."

@@ -188,8 +188,16 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
     for unit in (unit for grid in study.grids for unit in _units_of(grid, infos, sources, force)):
         other = units.get(unit.run)
         units[unit.run] = unit if other is None else other.joined_with(unit)
-    reasons = {unit: unit.why_train() for unit in units.values()}
+    reasons = {unit: _why_train(unit) for unit in units.values()}
     return Plan(study, tuple(reasons), {unit: why for unit, why in reasons.items() if why}, sources)
+
+
+def _why_train(unit: Unit) -> str | None:
+    """A record that cannot be read now counts as there: who runs the unit will find out, and it alone fails."""
+    try:
+        return unit.why_train()
+    except OSError:
+        return None
 
 
 def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], sources: Sources, force: bool) -> Iterator[Unit]:

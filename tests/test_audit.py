@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from benchmark.backbones import Backbone
 from benchmark.cli import main
 from benchmark.error_count import count_errors
 from benchmark.held_out import held_out_probabilities
+from benchmark.scores import read_scores
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
@@ -88,7 +92,7 @@ def test_what_cannot_be_read_is_listed_and_the_rest_is_audited(audited: tuple[Pa
     assert [id for id, _ in found.unreadable] == [f"{CLASSES[0]}/damaged.png", f"{CLASSES[1]}/text.jpg"]
     assert all("cannot be read as an image" in why for _, why in found.unreadable)
     assert len(pd.read_csv(folder / "out" / "unreadable.csv")) == 2
-    assert any("2 could not be read" in sentence for sentence in found.sentences)
+    assert any("could not be read: 2 (see" in sentence for sentence in found.sentences)
 
 
 def test_files_say_what_they_are_of(audited: tuple[Path, set[str], Audit]) -> None:
@@ -129,22 +133,30 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     command = ["--image-size", "32", "--seeds", "2", "--workers", "1", "--shown", "50"]
     assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), *command]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "1,797 images of 2 classes; about" in told
+    assert "1,797 images of 2 classes; training takes about" in told
     assert "No evidence of label noise" in told
-    ids = pd.read_csv(tmp_path / "npz" / "audit.csv")["id"]
-    assert set(ids.str.split("/").str[0]) == {"train", "val", "test"}
-    images, labels, _ = digits()
+    rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
+    assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
+    assert not (tmp_path / "npz" / "unreadable.csv").exists()
+    scores = [read_scores(path)[0] for path in (tmp_path / "npz" / "work" / "scores").glob("*/linc-*.npy")]
+    assert len(scores) == 2, "of two seeds"
+    first = ["train/0", "train/1", "train/2"]
+    np.testing.assert_allclose(rows.loc[first, "LiNC"], np.mean(scores, axis=0)[:3], rtol=1e-4)
+    assert json.loads((tmp_path / "npz" / "audit.json").read_text())["seeds"] == [0, 1]
+    images, labels, wrong = digits()
     with (tmp_path / "list.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["path", "label", "id", "site"])
         for number, (image, label) in enumerate(zip(images, labels, strict=True)):
             Image.fromarray(image).save(tmp_path / f"{number}.png")
-            writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[number % 2]])
+            writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[int(wrong[number] or number % 2)]])
         writer.writerow(["missing.png", 0, "lost", "A"])
     path = str(tmp_path / "list.csv")
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
-    assert list(rates[rates["of"] == "group"]["which"]) == ["A", "B"]
+    of_groups = rates[rates["of"] == "group"].set_index("which")["suspected"]
+    assert list(of_groups.index) == ["A", "B"]
+    assert of_groups["B"] > of_groups["A"] + 0.1, "all wrong labels come from there"
     rows = pd.read_csv(tmp_path / "csv" / "audit.csv")
     assert set(rows["id"]) == {f"sample {number}" for number in range(COUNT)}
     unreadable = pd.read_csv(tmp_path / "csv" / "unreadable.csv")
@@ -154,7 +166,7 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
 
 def folder_of(tmp_path: Path, classes: Iterable[str], count: int) -> Path:
     for name in classes:
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(parents=True)
         for number in range(count):
             Image.fromarray(np.full((4, 4), number, np.uint8)).save(tmp_path / name / f"{number}.png")
     return tmp_path
@@ -178,6 +190,49 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
     assert "1 ids stand for more than one image" in fails("audit", twice)
     assert "has no column 'site'; it has path, label" in fails("audit", twice, "--group", "site")
     assert "Groups are a column of a CSV" in fails("audit", bad, "--group", "site")
+
+
+def test_nothing_of_others_is_written_over(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    """Not the images, not the audit of other data, not somebody's own labels."""
+    folder, _, found = audited
+    assert "is inside the images that are audited" in fails("audit", folder / "images", "--out", folder / "images/out")
+    other = folder_of(tmp_path / "images", ["a", "b"], 30)
+    assert "has the audit of other data" in fails("audit", other, "--out", folder / "out")
+    row, own = found.samples.iloc[0], tmp_path / "labels.csv"
+    own.write_text("path,label\na.png,a\n")
+    write_decisions(tmp_path / "d.csv", folder / "out" / "audit.csv", [(row["id"], row["given"], "skip", "")])
+    said = fails("apply-review", folder / "out" / "audit.csv", tmp_path / "d.csv", "--out", own)
+    assert "is there already, and no review wrote it" in said
+    assert own.read_text() == "path,label\na.png,a\n"
+
+
+def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_path: Path) -> None:
+    folder_of(tmp_path / "data", ["a", "b"], 25)
+    (tmp_path / "data" / "a" / "link.png").symlink_to("nowhere.png")
+    (tmp_path / "data" / "c").mkdir()
+    good = (tmp_path / "data" / "a" / "1.png").read_bytes()
+    Path(os.fsdecode(bytes(tmp_path / "data" / "a") + b"/caf\xe9.png")).write_bytes(good)
+    (tmp_path / "data" / "b" / "two\nlines.png").write_bytes(good)
+    found = read_audited(tmp_path / "data")
+    assert len(found.ids) == 50
+    assert found.class_names == ("a", "b")
+    assert {id.encode().decode() for id, _ in found.unreadable} == {
+        *("a/link.png", r"a/caf\udce9.png", "b/two\nlines.png"),
+    }
+
+
+def test_a_script_without_a_guard_gets_its_audit(tmp_path: Path) -> None:
+    """With worker processes, each would run the script again."""
+    folder_of(tmp_path / "data", ["a", "b"], 25)
+    (tmp_path / "script.py").write_text(
+        "from benchmark.audit import audit\nfrom benchmark.backbones import Backbone\n"
+        "print(len(audit('data', 'out', backbone=Backbone(image_size=32)).samples))\n"
+    )
+    command = [sys.executable, str(tmp_path / "script.py")]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ended.stdout.splitlines()[-1] == "50", ended.stderr
 
 
 def test_every_split_is_audited_and_images_stay_with_their_ids(tmp_path: Path) -> None:
@@ -235,7 +290,8 @@ def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing(
     assert not found.is_evidence
     assert found.sentence.startswith("No evidence of label noise: at most about ")
     few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)
-    assert (few.low, few.high, few.is_evidence) == (0.0, 1.0, False)
+    assert (few.is_known, few.is_evidence) == (False, False)
+    assert few.sentence == "60 images are too few to tell how many labels are wrong; 200 are needed."
 
 
 def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
@@ -286,6 +342,8 @@ def test_decisions_of_another_audit_or_of_nobody_are_refused(
     assert "is no class of the audit" in refused((row["id"], row["given"], "relabel", "unicorn"))
     write_decisions(decisions, folder / "out" / "rates.csv", [keep])
     assert "belongs to another audit" in fails("apply-review", table, decisions)
-    decisions.write_text("a,b\n1,2\n")
-    assert "has no column audit, id, given, decision, label" in fails("apply-review", table, decisions)
+    decisions.write_text("audit;id;given;decision;label\n")
+    said = fails("apply-review", table, decisions)
+    assert "has no column audit, id, given, decision, label" in said
+    assert "Separate columns by commas." in said
     assert "does not exist" in fails("apply-review", table, tmp_path / "none.csv")

@@ -203,12 +203,12 @@ def test_nothing_is_said_of_nothing() -> None:
 
 def test_headlines_say_who_is_best_and_turn_over_when_linc_is() -> None:
     first, feedback = headlines(tables(metrics=detection("breastmnist", AUROCS)))
-    assert "At 20% noise it is on 0 of 1 data sets: number 3 of 6 on BreastMNIST (best: AUM)" in first
+    assert "At 20% noise it is the best on 0 of 1 data sets: number 3 of 6 on BreastMNIST (best: AUM)" in first
     assert "AUM has the best mean rank (1.0); LiNC's is 3.0" in first
     assert "higher AUROC than LiNC on 1 of 1 data sets; the difference is +0.0050 to +0.0050" in feedback
     assert feedback.endswith("on 0.")
     best = headlines(tables(metrics=detection("breastmnist", AUROCS | {"LiNC": 0.99})))
-    assert "it is on 1 of 1 data sets" in best[0]
+    assert "it is the best on 1 of 1 data sets" in best[0]
     assert "LiNC has the best mean rank (1.0)" in best[0]
     assert best[1].endswith("on 1."), "LiNC is clearly better"
 

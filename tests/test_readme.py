@@ -104,7 +104,7 @@ def test_commands_in_the_readme_are_understood() -> None:
 
 
 def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("run", "profile"):
+    for command in ("run", "profile", "audit"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
     known = capsys.readouterr().out

@@ -11,6 +11,7 @@ from benchmark.findings import findings_table
 from benchmark.verdicts import (
     APPROACHED,
     CONTRADICTED,
+    FARTHER,
     LARGER,
     REPRODUCED,
     UNTESTED,
@@ -196,19 +197,19 @@ def test_the_sentence_counts_levels_and_averages_apart() -> None:
     rows = pd.DataFrame(like_the_paper("breastmnist", "breastmnist"))
     said = in_a_sentence(verdicts(pd.DataFrame(), of_the_paper(rows, STUDIES)))
     assert "Its AUC of 0.9837 is neither confirmed nor refuted: OrganSMNIST was not run." in said
-    assert "cell by cell, 10 of 100 could be tested (10 reproduced)" in said
-    assert "text, 15 of 17 could be tested (15 reproduced)" in said
-    assert "tables, 20 of 220 could be tested (20 reproduced)" in said
+    assert "cell by cell, 10 of 100 were measured (10 reproduced)" in said
+    assert "over the cells that were run, 15 of 17 were measured (15 reproduced)" in said
+    assert "tables, 20 of 220 were measured (20 reproduced)" in said
 
 
-def test_a_level_that_is_far_away_says_nothing_in_another_setting_but_a_gain_does() -> None:
+def test_a_level_that_is_far_away_contradicts_nothing_in_another_setting_but_a_gain_does() -> None:
     def lower(**changed: Any) -> pd.DataFrame:
         rows = like_the_paper("pathmnist", "pathmnist", classes=9, **changed)
         rows = [row | {"last_batch_mean": row["last_batch_mean"] - 0.3 * (row["recipe"] == "linc")} for row in rows]
         return of(rows).query("claim.str.startswith('PathMNIST, 50% noise') and claim.str.contains('last')")
 
     here = lower()
-    assert list(here["verdict"]) == [REPRODUCED, UNTESTED, CONTRADICTED], "standard, LiNC, LiNC's gain"
+    assert list(here["verdict"]) == [REPRODUCED, FARTHER, CONTRADICTED], "standard, LiNC, LiNC's gain"
     assert here["why"].iloc[1].startswith("0.300 away, in another setting: PathMNIST")
     there = lower(backbone="vit_small_patch8_224.dino", image_size=224)
     assert list(there["verdict"]) == [REPRODUCED, CONTRADICTED, CONTRADICTED]

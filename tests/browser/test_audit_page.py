@@ -33,7 +33,7 @@ def test_a_folder_is_audited_reviewed_and_corrected(chromium: Chrome, tmp_path: 
     decisions = tmp_path / "decisions.csv"
     WebDriverWait(chromium, 10).until(lambda _: decisions.exists() and decisions.stat().st_size)
     assert main(["apply-review", str(tmp_path / "out" / "audit.csv"), str(decisions)]) == 0
-    with (tmp_path / "out" / "labels.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "out" / "reviewed_labels.csv").open(newline="", encoding="utf-8") as file:
         labels = {row["id"]: row for row in csv.DictReader(file)}
     assert len(labels) == COUNT
     for sample in first[:19]:
