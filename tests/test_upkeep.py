@@ -28,7 +28,7 @@ from benchmark.pipeline import ATTEMPTS
 from benchmark.plan import Unit
 from benchmark.progress import Progress
 from benchmark.status import read_status
-from benchmark.storage import SEAL, locked, seal
+from benchmark.storage import SEAL, locked, open_array, seal
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
 
@@ -151,17 +151,22 @@ def test_a_run_that_no_detector_reads_is_a_failed_row_too(
 
 
 def test_what_cannot_be_read_now_is_not_called_damaged(
-    quick: Quick, copied: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A finished run stays finished when files, memory or the network are short for a moment."""
     before = {path: path.read_bytes() for path in copied.rglob("runs/*/*")}
 
-    def too_many(path: Path) -> None:
-        raise OSError(errno.EMFILE, "Too many open files", str(path))
+    def too_many(path: Path) -> np.ndarray:
+        if "-linc-" in str(path):
+            raise OSError(errno.EMFILE, "Too many open files", str(path))
+        return open_array(path)
 
     with monkeypatch.context() as patch:
         patch.setattr("benchmark.record.open_array", too_many)
-        assert "Too many open files" in fails(*quick, "--workers", "1", "--results", copied)
+        assert main([*quick, "--workers", "1", "--results", str(copied)]) == 1
+        assert "Too many open files" in said(capsys)
+        rows = pd.read_csv(copied / "metrics.csv")
+        assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}, "the other run is not in the way"
         assert {finding.state for finding in examine(ResultsFolder(copied))} == {UNKNOWN}
     assert {path: path.read_bytes() for path in copied.rglob("runs/*/*")} == before
 
