@@ -145,9 +145,9 @@ def _write_files(
 ) -> None:
     """Tables, and captions of the figures that were drawn; older figures go."""
     _write_tables(results, name, groups)
-    for old in results.figures(name).glob("*.*"):
+    for old in results.figures(name).glob("[!.]*.*"):  # what has a point before its name, another command is writing
         if old.stem not in (*captions, Path(CAPTIONS).stem):
-            old.unlink()
+            old.unlink(missing_ok=True)
     write_json(results.figures(name) / CAPTIONS, captions)
     console.print(
         f"Tables: {results.tables(name)}. Figures: {results.figures(name)} ({', '.join(captions)}).",

@@ -60,6 +60,15 @@ def test_report_gives_the_same_bytes_from_the_committed_files_alone(copied: Path
     assert files(alone) == first
 
 
+def test_old_figures_go_and_what_another_command_is_writing_stays(copied: Path) -> None:
+    folder = copied / "figures" / "demo-modified"
+    for name in ("older.svg", ".roc_curves.svg.123"):
+        (folder / name).touch()
+    assert main(["report", "--results", str(copied)]) == 0
+    assert not (folder / "older.svg").exists()
+    assert (folder / ".roc_curves.svg.123").exists()
+
+
 def test_the_page_shows_every_table_figure_and_what_was_run(copied: Path) -> None:
     page = (copied / "report.html").read_text()
     for expected in ("LiNC as a corrector", "Claim beside measurement", "AUROC by epochs read", "trust", "torch"):
