@@ -171,7 +171,7 @@ class ObjectiveOnly:
         labels = torch.randint(self.classes, (self.samples,), generator=generator)
         split = LabelledFeatures(np.empty((0, 1)), labels)
         data = TrainingData(split, split, split, self.classes)
-        objective, history = recipe.objective(data, self.training), History()
+        objective, history = recipe.objective(data, self.training, lambda: pool.numpy()[0]), History()
         for part in (STEPS, END_OF_EPOCHS, EVALUATION):
             history.laps[part] = [0.0]
         started = history.stopwatch.elapsed

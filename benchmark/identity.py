@@ -3,23 +3,35 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 OWN_MODULE = "linc_bench_own_"  # what modules are called that are loaded from somebody's own file, with its digest
 Json = Any  # what json.dumps takes; spelling the recursion out would help nobody
 
 
+LATER = MappingProxyType({"later": True})  # metadata of a field that was added when there were results already
+
+
 def settings_of(value: Any) -> Json:
-    """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them."""
+    """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them.
+
+    A field that came later is left out while it has its default: older runs keep their names, and their results.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
         own |= {"file": own_file(value)} if own_file(value) else {}
-        return own | {field.name: settings_of(getattr(value, field.name)) for field in fields(value)}
+        known = {field: getattr(value, field.name) for field in fields(value)}
+        return own | {field.name: settings_of(one) for field, one in known.items() if not _is_unsaid(field, one)}
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
+
+
+def _is_unsaid(field: Field[Any], value: Any) -> bool:
+    return "later" in field.metadata and value == field.default
 
 
 def own_file(value: Any) -> str | None:

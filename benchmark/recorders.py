@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from benchmark.backbones import SplitModel
-from benchmark.data import TrainingData
+from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.identity import own_file
 from benchmark.storage import new_array
 
@@ -172,18 +172,21 @@ class EvalLogits(_Logits):
         return _EvalLogitsRecorder(self, context)
 
 
+@torch.no_grad()
+def embedding_of(model: SplitModel, split: LabelledFeatures) -> np.ndarray:
+    """What the classifier sees of each sample: samples × dimensions."""
+    return torch.cat([model.embed(batch).cpu() for batch in split.in_order(256)]).numpy()
+
+
 class _EmbeddingRecorder(Recorder):
     """Looks at the network before its first update."""
 
     def __init__(self, signal: Signal, context: RunContext) -> None:
         self.name, self.context = signal.key, context
 
-    @torch.no_grad()
     def at_start(self) -> None:
-        context = self.context
-        parts = [context.model.embed(batch).cpu() for batch in context.data.train.in_order(256)]
-        embedding = torch.cat(parts).numpy()
-        new_array(context.folder / f"{self.name}.npy", embedding.shape, np.float32)[:] = embedding
+        embedding = embedding_of(self.context.model, self.context.data.train)
+        new_array(self.context.folder / f"{self.name}.npy", embedding.shape, np.float32)[:] = embedding
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ from benchmark.backbones import SplitModel
 from benchmark.data import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
 from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Stopwatch
-from benchmark.recorders import Predict, Recorder, Signal
+from benchmark.recorders import Predict, Recorder, Signal, embedding_of
 from benchmark.seeds import torch_generator
+
+Embed = Callable[[], np.ndarray]  # what the pretrained network says of the training samples: samples × dimensions
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,13 @@ class Recipe:
         """With fewer, it does not do all it is meant to."""
         return 1
 
-    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+    def objective(self, data: TrainingData, settings: TrainingSettings, embed: Embed) -> Objective:
         raise NotImplementedError
 
     def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
         """One network in the loop below; a method that needs another loop (k folds, two networks) overrides this."""
         model = job.new_model(job.settings.seed)
-        objective = self.objective(job.data, job.settings)
+        objective = self.objective(job.data, job.settings, lambda: embedding_of(model, job.data.train))
         history = train(model, job.data, objective, job.recorders(model), job.settings, job.after_epoch)
         return history, objective.signals()
 
@@ -111,7 +113,7 @@ class Standard(Recipe):
     name: ClassVar[str] = "standard"
     summary: ClassVar[str] = "plain cross-entropy on the given labels"
 
-    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
+    def objective(self, data: TrainingData, settings: TrainingSettings, embed: Embed) -> Objective:
         return CrossEntropy(data.train.labels)
 
 

@@ -6,6 +6,8 @@ Score: 1 − α after w epochs. Then a mixture over α finds the noisy cluster, 
 and relabelled once; plain cross-entropy on the corrected labels follows.
 Where the paper leaves a choice: the trust gradient is that of the batch mean (`trust_gradient`), trust is kept in
 [0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box.
+Where the paper warns of itself: a mixture has a lowest component even if every label is right. A recipe that may
+abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/error_count.py).
 """
 
 from collections.abc import Mapping
@@ -18,10 +20,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmark.data import TrainingData
+from benchmark.error_count import count_errors
+from benchmark.held_out import held_out_probabilities
+from benchmark.identity import LATER
 from benchmark.mixture import Mixture, separate
 from benchmark.record import RunRecord
 from benchmark.recorders import Example, Predict, RunShape, Signal
-from benchmark.training import Objective, Recipe, TrainingSettings
+from benchmark.training import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
 
 
@@ -51,7 +56,7 @@ class TrustMixture(Signal):
 
 @dataclass(frozen=True)
 class Component(Signal):
-    """Each sample's component, 0 being the noisy one; −1 if no mixture was fitted."""
+    """Each sample's component, 0 being the noisy one; −1 if no mixture was fitted, as where LiNC abstains."""
 
     kind: ClassVar[str] = "component"
 
@@ -95,18 +100,27 @@ class LiNCRecipe(Recipe):
     components: int = 3
     trust_gradient: Literal["mean", "sample"] = "mean"
     soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
+    may_abstain: bool = field(default=False, metadata=LATER)
 
     @property
     def min_epochs(self) -> int:
         return self.warm_up + self.soft_epochs + 1
 
-    def objective(self, data: TrainingData, settings: TrainingSettings) -> Objective:
-        return LiNCObjective(self, data.train.labels, settings)
+    def objective(self, data: TrainingData, settings: TrainingSettings, embed: Embed) -> Objective:
+        abstains = self.may_abstain and not _is_evidence(data, embed)
+        return LiNCObjective(self, data.train.labels, settings, abstains)
+
+
+def _is_evidence(data: TrainingData, embed: Embed) -> bool:
+    labels = data.train.labels.cpu().numpy()
+    return count_errors(held_out_probabilities(embed(), labels, data.num_classes), labels).is_evidence
 
 
 class LiNCObjective(Objective):
-    def __init__(self, recipe: LiNCRecipe, given_labels: Tensor, settings: TrainingSettings) -> None:
-        self.recipe = recipe
+    def __init__(
+        self, recipe: LiNCRecipe, given_labels: Tensor, settings: TrainingSettings, abstains: bool = False
+    ) -> None:
+        self.recipe, self.abstains = recipe, abstains
         self.given_labels = given_labels
         self.labels = given_labels.clone()  # corrected at the end of the soft phases
         self.trust = torch.ones(len(given_labels), device=given_labels.device)
@@ -136,7 +150,7 @@ class LiNCObjective(Objective):
 
     def end_epoch(self, epoch: int, predict: Predict) -> None:
         self.trust_history_EN[epoch - 1] = self.trust.cpu().numpy()
-        if epoch == self.recipe.warm_up:
+        if epoch == self.recipe.warm_up and not self.abstains:
             self.mixture = separate(self.trust.cpu().numpy(), self.recipe.components)
             if self.mixture is not None:
                 self.is_noisy = torch.from_numpy(self.mixture.assignment == 0).to(self.is_noisy.device)

@@ -14,6 +14,7 @@ CONTRACTS = {
     f"benchmark.{module}"
     for module in (
         *("record", "recorders", "gradient_recorders", "training", "history", "data", "errors", "identity", "mixture"),
+        *("held_out", "error_count"),
     )
 }
 KNOW_DETECTORS = {

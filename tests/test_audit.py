@@ -26,7 +26,7 @@ from benchmark.scores import read_scores
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
-COUNT, WRONG = 480, 48
+COUNT, WRONG = 700, 105
 
 
 def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -269,7 +269,7 @@ def test_held_out_classifiers_find_what_features_tell_even_of_rare_classes() -> 
 def test_the_interval_covers_the_share_of_wrong_labels(share: float) -> None:
     """For classifiers that are right where they are sure: nineteen times of twenty, give or take chance."""
     covered = []
-    for seed in range(200):
+    for seed in range(50):
         generator = np.random.default_rng(seed)
         truth = generator.integers(0, 2, 1000)
         given = np.where(generator.random(1000) < share, 1 - truth, truth)
@@ -279,7 +279,19 @@ def test_the_interval_covers_the_share_of_wrong_labels(share: float) -> None:
         probabilities = np.where(np.eye(2)[predicted] > 0, sureness[:, None], 1 - sureness[:, None])
         errors = count_errors(probabilities, given)
         covered.append(errors.low <= share <= errors.high)
-    assert np.mean(covered) > 0.92
+    assert np.mean(covered) > 0.9
+
+
+def test_where_classifiers_are_mistaken_even_if_they_are_sure_nothing_is_claimed() -> None:
+    """Hard images, right labels: the surer, the more seldom mistaken, to the very end."""
+    claimed = []
+    for seed in range(50):
+        generator = np.random.default_rng(seed)
+        truth, sureness = generator.integers(0, 2, 1000), generator.uniform(0.5, 1, 1000)
+        predicted = np.where(generator.random(1000) < sureness, truth, 1 - truth)
+        probabilities = np.where(np.eye(2)[predicted] > 0, sureness[:, None], 1 - sureness[:, None])
+        claimed.append(count_errors(probabilities, truth).is_evidence)
+    assert np.mean(claimed) < 0.1
 
 
 def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing() -> None:
@@ -291,7 +303,7 @@ def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing(
     assert found.sentence.startswith("No evidence of label noise: at most about ")
     few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)
     assert (few.is_known, few.is_evidence) == (False, False)
-    assert few.sentence == "60 images are too few to tell how many labels are wrong; 200 are needed."
+    assert few.sentence == "60 images are too few to tell how many labels are wrong; 500 are needed."
 
 
 def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
@@ -310,7 +322,7 @@ def test_decisions_become_labels(
     rows = [(first["id"], first["given"], "relabel", another), (second["id"], second["given"], "keep", second["given"])]
     write_decisions(decisions, table, [*rows, (third["id"], third["given"], "ambiguous", "")])
     assert main(["apply-review", str(table), str(decisions), "--out", str(tmp_path / "labels.csv")]) == 0
-    assert "3 of 480 labels reviewed: 1 keep, 1 relabel, 1 ambiguous, 0 skip." in capsys.readouterr().out
+    assert f"3 of {COUNT} labels reviewed: 1 keep, 1 relabel, 1 ambiguous, 0 skip." in capsys.readouterr().out
     labels = pd.read_csv(tmp_path / "labels.csv", keep_default_na=False).set_index("id")
     assert len(labels) == COUNT
     assert labels.loc[first["id"]].tolist() == [another, first["given"], "relabel"]

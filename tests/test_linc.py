@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.identity import settings_of
 from benchmark.recorders import Predict
 from benchmark.training import CrossEntropy, TrainingSettings
 from detectors.linc import (
@@ -76,10 +78,12 @@ def test_disagreement_may_raise_trust_with_three_classes() -> None:
     assert trust_gradient(log_p, torch.tensor([1])).item() == pytest.approx(-0.0572, abs=1e-4)
 
 
-def objective_after(epochs: int, recipe: LiNCRecipe, labels: torch.Tensor, logits: torch.Tensor) -> LiNCObjective:
+def objective_after(
+    epochs: int, recipe: LiNCRecipe, labels: torch.Tensor, logits: torch.Tensor, abstains: bool = False
+) -> LiNCObjective:
     """LiNC's objective after epochs in which the network's logits did not change; two batches per epoch."""
     half = len(labels) // 2
-    objective = LiNCObjective(recipe, labels, TrainingSettings(epochs=epochs, batch_size=half))
+    objective = LiNCObjective(recipe, labels, TrainingSettings(epochs=epochs, batch_size=half), abstains)
     for epoch in range(1, epochs + 1):
         for batch in (torch.arange(half), torch.arange(half, len(labels))):
             objective.loss(epoch, batch, logits[batch])
@@ -155,6 +159,38 @@ def test_hard_phase_is_cross_entropy_on_the_corrected_labels() -> None:
     assert not torch.equal(objective.labels, labels)
     plain = CrossEntropy(objective.labels).loss(11, everyone, logits)
     assert torch.equal(objective.loss(11, everyone, logits), plain)
+
+
+@pytest.mark.parametrize(("wrong", "corrects"), [(0, False), (160, True)])
+def test_it_may_abstain_where_nothing_speaks_for_wrong_labels(wrong: int, corrects: bool) -> None:
+    """Held-out classifiers on what the pretrained network sees decide, before training."""
+    logits, labels, _ = planted(800, wrong)
+    split = LabelledFeatures(np.empty((0, 1)), labels)
+    data, settings = TrainingData(split, split, split, 3), TrainingSettings(epochs=12, batch_size=100)
+    noise = torch.randn(800, 17, generator=torch.Generator().manual_seed(1))
+
+    def embed() -> np.ndarray:
+        return torch.cat([logits + 0.1 * noise[:, :3], noise[:, 3:]], dim=1).numpy()
+
+    def asked() -> np.ndarray:
+        pytest.fail("nobody wants it")
+
+    assert LiNCRecipe(may_abstain=True).objective(data, settings, embed).abstains is not corrects
+    assert LiNCRecipe().objective(data, settings, asked).abstains is False
+
+
+def test_who_abstains_learns_trust_and_corrects_nothing() -> None:
+    logits, labels, _ = planted()
+    signals = objective_after(12, LiNCRecipe(), labels, logits, abstains=True).signals()
+    usual = objective_after(12, LiNCRecipe(), labels, logits).signals()
+    assert (signals[COMPONENT] == -1).all()
+    assert (signals[CORRECTED_LABELS] == labels.numpy()).all()
+    assert np.array_equal(signals[TRUST][4], usual[TRUST][4]), "scores are those of LiNC"
+
+
+def test_a_field_that_came_later_renames_no_run() -> None:
+    assert "may_abstain" not in settings_of(LiNCRecipe())
+    assert settings_of(LiNCRecipe(may_abstain=True))["may_abstain"] is True
 
 
 def test_constant_trust_gives_no_noisy_cluster() -> None:
