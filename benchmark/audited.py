@@ -28,7 +28,8 @@ class Audited:
 
     source: Path
     name: str
-    identity: str
+    identity: str  # changes when a pixel or a label does
+    pixels: str  # changes when a pixel does
     ids: tuple[str, ...]
     class_names: tuple[str, ...]
     labels: np.ndarray
@@ -40,8 +41,8 @@ class Audited:
         """So that workers find the same samples, without looking at all images again (`datasets.load_dataset`)."""
         files = isinstance(self.images, image_files.FileImages) and [str(one.absolute()) for one in self.images.paths]
         images = {"files": files} if files else {"npz": str(self.source.absolute())}
-        about = {"name": self.name, "identity": self.identity, "class_names": self.class_names}
-        write_json(path, about | images | {"labels": self.labels.tolist()})
+        about = {"name": self.name, "identity": self.identity, "images": self.pixels}
+        write_json(path, about | images | {"class_names": self.class_names, "labels": self.labels.tolist()})
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,9 @@ def _from_npz(path: Path) -> Audited:
     ids = [f"{KEY_OF_SPLIT[split]}/{number}" for split, (_, labels) in splits.items() for number in range(len(labels))]
     names = [str(label) for _, labels in splits.values() for label in labels]
     class_names, labels = image_files.numbered(names)
-    identity = f"sha256:{file_digest(path)}"
-    return Audited(path, path.stem, identity, tuple(ids), class_names, labels, np.concatenate(images))
+    identity, everything = f"sha256:{file_digest(path)}", np.concatenate(images)
+    pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.tobytes())))}"
+    return Audited(path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything)
 
 
 def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
@@ -131,6 +133,7 @@ def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) ->
         source,
         name,
         f"sha256:{bytes_digest(known)}",
+        f"sha256:{bytes_digest(digest.encode() for digest in digests if digest)}",
         tuple(row.id for row in readable),
         class_names,
         labels,

@@ -1,4 +1,4 @@
-"""Commands for data of one's own: `linc-bench audit` and `apply-review`."""
+"""Commands for data of one's own: `linc-bench audit`, `apply-review`, and `try-audit`, which says how good they are."""
 
 import argparse
 from dataclasses import replace
@@ -10,9 +10,13 @@ from rich.console import Console
 
 from benchmark.apply_review import apply_review
 from benchmark.audit import DEFAULT_BACKBONE, DEFAULT_FOLDER, audit
+from benchmark.audit_trials import RATES, try_audit
 from benchmark.executors import default_workers
+from benchmark.layout import DEFAULT_RESULTS, ResultsFolder
 from benchmark.overrides import within
 from benchmark.progress import Progress, console_for
+from benchmark.report import report_trials
+from benchmark.suspicion import Means
 from benchmark.tables import for_terminal
 
 if TYPE_CHECKING:
@@ -39,6 +43,17 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     applying.add_argument("audit", type=Path, help="audit.csv")
     applying.add_argument("decisions", type=Path, help="decisions.csv, as the page exports it")
     applying.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
+
+    trying = commands.add_parser("try-audit", help="audit labels made wrong on purpose, against cleanlab and chance")
+    trying.set_defaults(command=_try)
+    trying.add_argument("paths", type=Path, nargs="+", metavar="path", help="what `audit` takes, with labels to trust")
+    trying.add_argument("--rate", action="append", type=float, help="share of labels to make wrong; repeatable")
+    trying.add_argument(
+        "--trials", type=int, default=3, metavar="N", help="of each rate, each with its seed; default: 3"
+    )
+    trying.add_argument("--seeds", type=int, default=1, metavar="N", help="trainings to average; default: 1")
+    trying.add_argument("--workers", type=int, help="runs at a time; default: as many as there are processors")
+    trying.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help="default: results")
 
 
 def _audit(options: argparse.Namespace, console: Console) -> int:
@@ -69,6 +84,20 @@ def _audit(options: argparse.Namespace, console: Console) -> int:
         say(sentence)
     say(f"The list: {found.folder / 'audit.csv'}. To review it, open {found.folder / 'audit.html'} in a browser.")
     say(f"{found.folder / 'work'} makes a second call fast, and can be deleted.")
+    return 0
+
+
+def _try(options: argparse.Namespace, console: Console) -> int:
+    results = ResultsFolder(options.results)
+    results.prepare()
+    means = Means(
+        seeds=tuple(range(within("--seeds", options.seeds, 1, 100) or 1)),
+        workers=within("--workers", options.workers, 1, 4096) or default_workers(1, "cpu"),
+    )
+    trials = range(within("--trials", options.trials, 1, 1000) or 1)
+    progress = Progress(console_for(stderr=True))
+    try_audit(options.paths, options.rate or RATES, trials, means, results, progress)
+    report_trials(results, console)
     return 0
 
 

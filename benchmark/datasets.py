@@ -34,6 +34,7 @@ class DatasetInfo:
     identity: str  # changes when a pixel or a label does
     num_classes: int
     sizes: tuple[int, int, int]  # training, validation, test
+    images: str = ""  # changes when a pixel does, if that is known apart: other labels then share features
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ def _from_list(path: Path) -> Dataset:
             else np.concatenate([images for images, _ in read_npz(Path(about["npz"])).values()])
         )
         class_names = tuple(map(str, about["class_names"]))
-        info = DatasetInfo(str(about["name"]), str(about["identity"]), len(class_names), (len(labels), 0, 0))
+        sizes = len(labels), 0, 0
+        info = DatasetInfo(about["name"], about["identity"], len(class_names), sizes, about["images"])
     except UNREADABLE as error:
         raise LincBenchError(f"{path} is not a list that an audit wrote ({error}). Run the audit again.") from error
     nobody = Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))

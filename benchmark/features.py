@@ -46,7 +46,7 @@ def store_id(info: DatasetInfo, backbone: Backbone, training: TrainingSettings) 
     """Everything that its bytes depend on."""
     network = settings_of(replace(backbone, train_final_norm=False))
     machine = {"threads": training.threads, "device": training.device}
-    digest = digest_of({"data set": info.identity, "backbone": network, **machine})
+    digest = digest_of({"data set": info.images or info.identity, "backbone": network, **machine})
     return slug(f"{info.name}-{backbone.name}-{backbone.image_size}px-{digest}")
 
 

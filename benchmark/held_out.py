@@ -5,6 +5,8 @@ nearest neighbours. Where all of them are sure they are hardly ever wrong, which
 (`error_count.py`). A sample's own label has no part in what is said of it.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +23,11 @@ NEIGHBOURS = 25
 
 
 def held_out_probabilities(
-    features_ND: np.ndarray, labels_N: np.ndarray, num_classes: int, seed: int = 0
+    features_ND: np.ndarray,
+    labels_N: np.ndarray,
+    num_classes: int,
+    seed: int = 0,
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> np.ndarray:
     """Samples × classes; each row is of classifiers that have not seen its sample."""
     generator = numpy_generator(seed, "held out")
@@ -37,8 +43,9 @@ def held_out_probabilities(
                 continue
             pairs = [(LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in views]
             pairs.append((KNeighborsClassifier(min(NEIGHBOURS, int((~held_out).sum()))), views[0]))
-            for model, view in pairs:
+            for number, (model, view) in enumerate(pairs, 1):
                 found_NK[held_out] += _predicted(model, view, labels_N, held_out, num_classes) / len(pairs)
+                report(fold * len(pairs) + number, FOLDS * len(pairs))
     return found_NK
 
 

@@ -12,6 +12,7 @@ from PIL import Image
 from rich.console import Console
 
 from benchmark import diagram, paper_tables
+from benchmark.audit_tables import trial_groups
 from benchmark.canvas import save
 from benchmark.claims import claims_table
 from benchmark.errors import LincBenchError, unknown_name
@@ -66,8 +67,9 @@ CAPTIONS = "captions.json"
 SHOWN = ("auc", "accuracy")  # in the terminal and the README; the rest is for files and the page
 SHOWN_OF_SEVERAL = ("summary", "accuracy-summary")  # of a study with several settings
 OVERHEAD = "overhead"  # the folder of what `profile` measured, beside those of studies
+AUDITS = "audit"  # that of what `try-audit` found
 PAPER = "paper"  # the folder of what all studies say of the paper
-ALL_STUDIES, COSTS = "All studies", "Costs"  # parts of the page, beside one per study
+ALL_STUDIES, COSTS, AUDITING = "All studies", "Costs", "Audits"  # parts of the page, beside one per study
 LARGE_DRAWING = 40_000  # bytes
 COLOURS = 64  # of a large drawing on the page, where nobody sees more
 WIDE = [
@@ -102,6 +104,7 @@ def make_report(
     if results.is_default and not baseline.empty:
         _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
+    _report_trials(results)
     paper = paper_groups(results)
     _write_tables(results, PAPER, paper)
     if results.is_default:
@@ -186,6 +189,25 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
         "runs": Group("What was run", _one("Runs, and what they took", effort_table(tables["runs"]))),
     }
     return {name: group for name, group in groups.items() if group.tables or group.notes}
+
+
+def report_trials(results: ResultsFolder, console: Console) -> None:
+    """What `linc-bench try-audit` found."""
+    for group in _trial_groups(results).values():
+        _show(group, console)
+    _report_trials(results)
+    _write_page(results, _studies(results))
+
+
+def _trial_groups(results: ResultsFolder) -> dict[str, Group]:
+    return trial_groups(lambda name: read_table(results.table_data(name)))
+
+
+def _report_trials(results: ResultsFolder) -> None:
+    groups = _trial_groups(results)
+    _write_tables(results, AUDITS, groups)
+    if results.is_default and groups:
+        _fill_readme(AUDITS, _readme_block(list(groups.values())))
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:
@@ -352,6 +374,7 @@ def _write_page(results: ResultsFolder, studies: list[str]) -> None:
             *_page_sections(OVERHEAD, overhead, COSTS),
             _figure_section(results, OVERHEAD, "Figures", COSTS),
         ]
+    sections += _page_sections(AUDITS, _trial_groups(results), AUDITING)
     write_page(results.page, Page("LiNC-Bench", tuple(summary), tuple(sections)))
 
 

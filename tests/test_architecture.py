@@ -19,7 +19,7 @@ CONTRACTS = {
 }
 KNOW_DETECTORS = {
     *("plan", "scores", "evaluation", "figure_data", "studies", "own_detectors", "cli"),
-    *("overhead", "profiling", "growth", "overrides", "verify", "audit"),
+    *("overhead", "profiling", "growth", "overrides", "verify", "suspicion"),
 }
 MODULES = sorted([*(ROOT / "benchmark").glob("*.py"), *(ROOT / "detectors").glob("*.py")])
 

@@ -16,13 +16,14 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from benchmark.apply_review import COLUMNS, apply_review
-from benchmark.audit import DETECTORS, HELD_OUT, Audit, audit, audit_digest
+from benchmark.audit import Audit, audit, audit_digest
 from benchmark.audited import read_audited
 from benchmark.backbones import Backbone
 from benchmark.cli import main
 from benchmark.error_count import count_errors
 from benchmark.held_out import held_out_probabilities
 from benchmark.scores import read_scores
+from benchmark.suspicion import DETECTORS, HELD_OUT
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")

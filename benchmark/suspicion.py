@@ -1,0 +1,144 @@
+"""Ranks labels as they are given, the most suspicious first: what an audit rests on.
+
+Everything is trained and scored by the same pipeline as a study, with no noise added, so that an audit that was
+interrupted goes on where it was.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from benchmark.audited import Audited
+from benchmark.backbones import Backbone
+from benchmark.datasets import AUDITED
+from benchmark.error_count import ErrorCount, count_errors
+from benchmark.errors import LincBenchError
+from benchmark.estimate import estimate
+from benchmark.executors import make_executor
+from benchmark.features import in_bytes
+from benchmark.held_out import held_out_probabilities
+from benchmark.layout import ResultsFolder
+from benchmark.mixture import separate
+from benchmark.pipeline import carry_out
+from benchmark.plan import Plan, Sources, plan_study
+from benchmark.progress import Progress, duration
+from benchmark.record import open_record
+from benchmark.recorders import EMBEDDING
+from benchmark.scores import read_scores
+from benchmark.studies import Grid, LineUp, Study
+from benchmark.training import TrainingSettings
+from detectors import Detector
+from detectors.data_iq import DataIQ
+from detectors.el2n import EL2N
+from detectors.linc import LiNC
+from detectors.nearest_neighbours import Neighbours
+
+DETECTORS: tuple[Detector, ...] = (LiNC(), EL2N(), DataIQ(), Neighbours())
+HELD_OUT = "held-out"  # the classifiers that have not seen a sample, as one more detector
+COMPONENTS = ("noisy", "ambiguous", "clean")
+EPOCHS, BATCH = LiNC().recipe.min_epochs, 64
+
+
+@dataclass(frozen=True)
+class Means:
+    """What labels are looked at with; scores are means over the training seeds."""
+
+    seeds: tuple[int, ...] = (0,)
+    backbone: Backbone = Backbone()
+    weights: Path | None = None
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class Ranked:
+    samples: pd.DataFrame  # a row for each, the most suspicious first, as audit.csv has it
+    errors: ErrorCount
+    embedding: np.ndarray  # what the pretrained network says of each, in the order of the data
+    probabilities: np.ndarray  # held out, likewise
+    training: TrainingSettings
+
+
+def rank_labels(
+    data: Audited, results: ResultsFolder, means: Means, progress: Progress, say: Callable[[str], None]
+) -> Ranked:
+    results.prepare()
+    samples = results.root / f"samples{AUDITED}"
+    data.write_list(samples)
+    study = _study(samples, len(data.ids), means)
+    plan = plan_study(study, Sources(results, None, means.weights))
+    expected = estimate(plan, means.workers)
+    say(
+        f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
+        f"{duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk."
+    )
+    with make_executor(means.workers) as executor:
+        outcomes = carry_out(plan, executor, progress)
+    for outcome in outcomes:
+        if outcome.error is not None or outcome.failures:
+            why = outcome.error or "; ".join(f"{detector}: {reason}" for detector, reason in outcome.failures.items())
+            raise LincBenchError(f"The audit could not be done: {why} (details: {results.log(outcome.run_id)})")
+    standard = next(unit for unit in plan.units if EMBEDDING in unit.signals)
+    embedding = np.array(open_record(standard.folder)[EMBEDDING])
+    with progress.counting("held-out classifiers") as report:
+        probabilities_NK = held_out_probabilities(embedding, data.labels, len(data.class_names), means.seeds[0], report)
+    scores = {detector.name: _mean_scores(plan, detector) for detector in DETECTORS}
+    scores[HELD_OUT] = 1 - probabilities_NK[np.arange(len(data.labels)), data.labels]
+    errors = count_errors(probabilities_NK, data.labels)
+    return Ranked(_table(data, scores, probabilities_NK), errors, embedding, probabilities_NK, study.grids[0].training)
+
+
+def _study(samples: Path, count: int, means: Means) -> Study:
+    grid = Grid(
+        datasets=(str(samples),),
+        rates=(0.0,),
+        training_seeds=means.seeds,
+        backbone=means.backbone,
+        training=TrainingSettings(epochs=EPOCHS, batch_size=min(BATCH, count // 4)),
+        recipes=(),
+        line_ups=(LineUp("audit", DETECTORS),),
+    )
+    return Study("audit", "labels of one's own data", (grid,))
+
+
+def _mean_scores(plan: Plan, detector: Detector) -> np.ndarray:
+    """Over the training seeds."""
+    files = [unit.score_file(detector) for unit in plan.units if detector in unit.detectors]
+    return np.mean([read_scores(file)[0] for file in files], axis=0)
+
+
+def _table(data: Audited, scores: dict[str, np.ndarray], probabilities_NK: np.ndarray) -> pd.DataFrame:
+    """Ranked by the mean of all ranks."""
+    trust = 1 - scores[LiNC.name]
+    combined = rankdata(np.mean([rankdata(-values) for values in scores.values()], axis=0), method="ordinal")
+    names, suggested = np.array(data.class_names, dtype=object), probabilities_NK.argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "id": data.ids,
+            "rank": combined,
+            "given": names[data.labels],
+            "suggested": names[suggested],
+            "sureness": probabilities_NK.max(axis=1),
+            "trust": trust,
+            "component": _components(trust),
+        }
+        | ({"group": data.groups} if data.groups else {})
+        | {
+            column: values
+            for name, score in scores.items()
+            for column, values in ((name, score), (rank_of(name), rankdata(-score, method="min")))
+        }
+    ).sort_values("rank", ignore_index=True)
+
+
+def rank_of(detector: str) -> str:
+    """The column of a detector's ranks."""
+    return f"{detector} rank"
+
+
+def _components(trust: np.ndarray) -> np.ndarray:
+    mixture = separate(trust, len(COMPONENTS))
+    return np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")

@@ -1,0 +1,89 @@
+"""Trials of the audit: labels made wrong on purpose, beside cleanlab and chance."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+from benchmark.audit_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, precision_table
+from benchmark.cli import main
+from benchmark.suspicion import DETECTORS, HELD_OUT
+
+COUNT = 720
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of two trials on digits, one of them with labels as they are."""
+    folder, digits = tmp_path_factory.mktemp("trials"), load_digits(n_class=4)
+    arrays, ends = {}, {"train": (0, 500), "val": (500, 600), "test": (600, COUNT)}
+    for split, window in ends.items():
+        arrays[f"{split}_images"] = (digits.images[slice(*window)] * 15).astype(np.uint8)
+        arrays[f"{split}_labels"] = digits.target[slice(*window)][:, None]
+    np.savez(folder / "four.npz", **arrays)
+    assert _try(folder) == 0
+    return folder
+
+
+def _try(folder: Path) -> int:
+    options = ["--rate", "0", "--rate", "0.2", "--trials", "1", "--workers", "1"]
+    return main(["try-audit", str(folder / "four.npz"), "--results", str(folder / "results"), *options])
+
+
+def test_an_audit_is_better_than_chance_and_is_judged_on_the_flips(tried: Path) -> None:
+    rows = pd.read_csv(tried / "results" / "audit_precision.csv").set_index(["method", "first"])["precision"]
+    methods = {AUDIT, HELD_OUT, *(one.name for one in DETECTORS), CLEANLAB, CLEANLAB_HELD_OUT, RANDOM}
+    assert set(rows.index.get_level_values("method")) == methods
+    assert set(rows.index.get_level_values("first")) == {0.01, 0.05, 0.1}
+    assert rows[AUDIT, 0.1] > 0.9
+    assert rows[CLEANLAB, 0.1] > 0.6
+    assert rows[RANDOM, 0.1] == pytest.approx(0.2, abs=0.15)
+
+
+def test_what_was_wrong_stands_beside_what_was_estimated(tried: Path) -> None:
+    rows = pd.read_csv(tried / "results" / "audit_counts.csv").set_index("rate")
+    assert rows["share"].to_dict() == {0.0: 0.0, 0.2: 0.2}
+    assert rows["is_evidence"].to_dict() == {0.0: False, 0.2: True}
+    assert (rows["low"] <= rows["estimate"]).all()
+    assert (rows["estimate"] <= rows["high"]).all()
+    assert rows[[CLEANLAB, CLEANLAB_HELD_OUT]].notna().all(axis=None)
+    assert {"commit", "torch", "scikit-learn", "cleanlab"} <= set(rows)
+
+
+def test_the_page_has_the_trials_and_a_second_call_makes_none_again(
+    tried: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "How many labels are wrong?" in (tried / "results" / "report.html").read_text()
+    assert "cleanlab" in (tried / "results" / "tables" / "audit" / "precision.md").read_text()
+    monkeypatch.setattr("benchmark.audit_trials.rank_labels", lambda *_: pytest.fail("it is there already"))
+    before = (tried / "results" / "audit_counts.csv").read_bytes()
+    assert _try(tried) == 0
+    assert (tried / "results" / "audit_counts.csv").read_bytes() == before
+
+
+def test_without_cleanlab_it_says_what_to_install(
+    tried: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "cleanlab", None)
+    monkeypatch.setitem(sys.modules, "cleanlab.count", None)
+    assert _try(tried) == 1
+    assert "pip install cleanlab" in capsys.readouterr().err
+
+
+def test_tables_tell_coverage_and_spread() -> None:
+    trial = {"dataset": "breastmnist", "samples": 100, "rate": 0.1, CLEANLAB: 0.2, CLEANLAB_HELD_OUT: 0.1}
+    counts = pd.DataFrame(
+        [
+            trial | {"share": 0.1, "estimate": 0.1, "low": 0.05, "high": 0.2, "is_evidence": True},
+            trial | {"share": 0.1, "estimate": 0.3, "low": 0.2, "high": 0.4, "is_evidence": True},
+        ]
+    )
+    row = count_table(counts).iloc[0]
+    assert row["data set"] == "BreastMNIST"
+    assert row["interval covers"] == "1 of 2"
+    assert row["estimate"] == "20.0% (10.0% to 30.0%)"
+    precisions = pd.DataFrame({"method": ["audit", "audit"], "rate": 0.1, "first": 0.05, "precision": [0.5, 0.7]})
+    assert precision_table(precisions).to_dict("records") == [{"method": "audit", "10% wrong, first 5%": "0.60 ± 0.14"}]
