@@ -8,7 +8,7 @@ const storageKey = "linc-bench-review-" + audit;
 const signs = { keep: "✓", relabel: "→", ambiguous: "?", skip: "–" };
 const unkept = "This browser does not store the decisions: export them before you close or reload the page.";
 
-let actions = []; // { id, decision, label } in the order they were made; the last about a sample holds
+let actions = []; // { id, given, decision, label } in the order they were made; the last about a sample holds
 let others = []; // the same, of samples that are not on this page
 let decided = new Map(); // from a sample's number to the action that holds
 let isSafe = true; // stored or exported
@@ -20,8 +20,9 @@ function warn(text) {
 
 function isAction(action) {
   const isClass = Number.isInteger(action?.label) && action.label in classes;
+  const isGiven = Number.isInteger(action?.given) && action.given in classes;
   const needsClass = ["keep", "relabel"].includes(action?.decision);
-  return Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
+  return isGiven && Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
 }
 
 function load() {
@@ -55,7 +56,8 @@ function store() {
 }
 
 function record(number, decision, label) {
-  const action = { id: samples[number].id, decision, label };
+  const { id, given } = samples[number];
+  const action = { id, given, decision, label };
   actions.push(action);
   decided.set(number, action);
   store();
@@ -77,12 +79,12 @@ function inWords({ decision, label }) {
   return verbs[decision] + (label === null ? "" : classes[label]);
 }
 
-// One line per reviewed sample, in the order of the list, quoted as RFC 4180 has it.
+// One line per reviewed sample, in the order of the list, then those that a longer page showed; quoted as RFC 4180 has it.
 function asCsv() {
-  const rows = [...samples.keys()].filter((number) => decided.has(number)).map((number) => {
-    const { id, decision, label } = decided.get(number);
-    return [audit, id, classes[samples[number].given], decision, label === null ? "" : classes[label]];
-  });
+  const shown = [...samples.keys()].filter((number) => decided.has(number)).map((number) => decided.get(number));
+  const elsewhere = new Map(others.map((action) => [action.id, action])).values();
+  const rows = [...shown, ...elsewhere].map(({ id, given, decision, label }) =>
+    [audit, id, classes[given], decision, label === null ? "" : classes[label]]);
   const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   return [["audit", "id", "given", "decision", "label"], ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
 }

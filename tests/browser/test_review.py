@@ -374,18 +374,23 @@ def test_what_cannot_be_read_does_no_harm(opened: Opened, stored: str) -> None:
     chrome = opened(review(5, "b7"))
     chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)
     chrome.refresh()
-    assert chrome.find_element(By.ID, "notice").is_displayed() == (stored[0] != "[")
+    is_told = stored[0] != "["
+    WebDriverWait(chrome, 10).until(lambda _: chrome.find_element(By.ID, "notice").is_displayed() == is_told)
     assert _content(chrome, "reviewed") == "0 of 5 reviewed"
     _press(chrome, "k")
     chrome.refresh()
     assert _content(chrome, "reviewed") == "1 of 5 reviewed"
 
 
-def test_each_audit_has_its_own_decisions(opened: Opened) -> None:
+def test_each_audit_has_its_own_decisions(opened: Opened, tmp_path: Path) -> None:
     _press(opened(review(5, "b8")), "k", "k", "k", "k")
     assert _content(opened(review(5, "b9")), "reviewed") == "0 of 5 reviewed"
     assert _content(opened(review(3, "b8")), "reviewed") == "3 of 3 reviewed"
-    _press(opened(review(3, "b8")), "a")
+    shorter = opened(review(3, "b8"))
+    _press(shorter, "a")
+    exported = _exported(shorter, tmp_path)
+    assert [row["id"] for row in exported] == [sample.id for sample in review(5, "b8").samples[:4]]
+    assert [row["given"] for row in exported] == [CLASSES[sample.given] for sample in review(5, "b8").samples[:4]]
     assert _content(opened(review(5, "b8")), "reviewed") == "4 of 5 reviewed", "a shorter page loses none of the others"
 
 
