@@ -12,11 +12,11 @@ PRECISIONS, COUNTS = "audit_precision", "audit_counts"  # tables of the results 
 AUDIT, RANDOM = "audit", "random"
 CLEANLAB, CLEANLAB_HELD_OUT = "cleanlab (logistic regression)", "cleanlab (held-out)"
 PRECISION_NOTE = (
-    "Labels were flipped to another class drawn evenly, before the audit saw them; ± is the standard deviation over "
-    "trials, each with its own flips and training seed. Audit: the combined rank. cleanlab: what it calls issues "
-    "first, then the others, from the lowest quality; with scikit-learn's logistic regression on the same embeddings, "
-    "and with the held-out probabilities of the audit."
+    "Labels were flipped to another class drawn evenly, before the audit saw them. Audit: the combined rank. cleanlab: "
+    "what it calls issues first, then the others, from the lowest quality; with scikit-learn's logistic regression on "
+    "the same embeddings, and with the held-out probabilities of the audit."
 )
+SPREAD_NOTE = "± is the standard deviation over trials, each with its own flips and training seed."
 COUNT_NOTE = (
     "Estimates: mean over trials (least to most). Claims noise: the lower end of the interval exceeds 1 %. Wrong are "
     "the labels that were flipped; those that the data had wrong before are not known, and count against the estimate."
@@ -28,27 +28,46 @@ def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     counts, precisions = read(COUNTS), read(PRECISIONS)
     if counts.empty:
         return {}
-    by_dataset = precisions.groupby("dataset") if len(precisions) else ()
-    return {
-        "precision": Group(
+    by_dataset = list(precisions.groupby("dataset")) if len(precisions) else []
+    names = ", ".join(dataset_title(str(name)) for name, _ in by_dataset)
+    groups = {
+        "summary": Group(
             "Wrong labels among the first of an audit's list",
-            [(f"Precision: {dataset_title(str(dataset))}", precision_table(rows)) for dataset, rows in by_dataset],
+            [(f"Precision: mean (least to most) of {names}", precision_table(precisions, _over_datasets))],
             [PRECISION_NOTE],
         ),
         "counts": Group("How many labels are wrong?", [("Estimates", count_table(counts))], [COUNT_NOTE]),
+        "precision": Group(
+            "Wrong labels among the first, data set by data set",
+            [
+                (f"Precision: {dataset_title(str(name))}", precision_table(rows, _over_trials))
+                for name, rows in by_dataset
+            ],
+            [SPREAD_NOTE],
+        ),
     }
+    return groups if by_dataset else {"counts": groups["counts"]}
 
 
-def precision_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of one data set: methods × rate and share of the list; means over seeds."""
+def precision_table(rows: pd.DataFrame, cell: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
+    """Methods × rate and share of the list."""
     cells = {
         method: {
-            f"{rate:.0%} wrong, first {first:.0%}": mean_and_spread(trials["precision"], 2)
+            f"{rate:.0%} wrong, first {first:.0%}": cell(trials)
             for (rate, first), trials in some.groupby(["rate", "first"])
         }
         for method, some in rows.groupby("method", sort=False)
     }
     return pd.DataFrame(cells).T.rename_axis("method").reset_index()
+
+
+def _over_trials(trials: pd.DataFrame) -> str:
+    return mean_and_spread(trials["precision"], 2)
+
+
+def _over_datasets(trials: pd.DataFrame) -> str:
+    means = trials.groupby("dataset")["precision"].mean()
+    return f"{means.mean():.2f}" + (f" ({means.min():.2f} to {means.max():.2f})" if len(means) > 1 else "")
 
 
 def count_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -207,7 +207,7 @@ def _report_trials(results: ResultsFolder) -> None:
     groups = _trial_groups(results)
     _write_tables(results, AUDITS, groups)
     if results.is_default and groups:
-        _fill_readme(AUDITS, _readme_block(list(groups.values())))
+        _fill_readme(AUDITS, _readme_block([group for name, group in groups.items() if name != "precision"]))
 
 
 def report_overhead(results: ResultsFolder, console: Console) -> None:

@@ -8,11 +8,18 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmark.audit_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, precision_table
+from benchmark.audit_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
 from benchmark.cli import main
 from benchmark.suspicion import DETECTORS, HELD_OUT
 
 COUNT = 720
+SETTING = {"dataset": "breastmnist", "samples": 100, "rate": 0.1, CLEANLAB: 0.2, CLEANLAB_HELD_OUT: 0.1, "share": 0.1}
+COUNTED = pd.DataFrame(
+    [
+        SETTING | {"estimate": 0.1, "low": 0.0, "high": 0.2, "is_evidence": False},
+        SETTING | {"estimate": 0.3, "low": 0.2, "high": 0.4, "is_evidence": True},
+    ]
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,17 +80,19 @@ def test_without_cleanlab_it_says_what_to_install(
     assert "pip install cleanlab" in capsys.readouterr().err
 
 
-def test_tables_tell_coverage_and_spread() -> None:
-    trial = {"dataset": "breastmnist", "samples": 100, "rate": 0.1, CLEANLAB: 0.2, CLEANLAB_HELD_OUT: 0.1}
-    counts = pd.DataFrame(
-        [
-            trial | {"share": 0.1, "estimate": 0.1, "low": 0.05, "high": 0.2, "is_evidence": True},
-            trial | {"share": 0.1, "estimate": 0.3, "low": 0.2, "high": 0.4, "is_evidence": True},
-        ]
-    )
-    row = count_table(counts).iloc[0]
+def test_the_table_of_counts_tells_coverage_and_spread() -> None:
+    row = count_table(COUNTED).iloc[0]
     assert row["data set"] == "BreastMNIST"
     assert row["interval covers"] == "1 of 2"
+    assert row["claims noise"] == "1 of 2"
     assert row["estimate"] == "20.0% (10.0% to 30.0%)"
-    precisions = pd.DataFrame({"method": ["audit", "audit"], "rate": 0.1, "first": 0.05, "precision": [0.5, 0.7]})
-    assert precision_table(precisions).to_dict("records") == [{"method": "audit", "10% wrong, first 5%": "0.60 ± 0.14"}]
+
+
+def test_precision_is_averaged_over_trials_or_over_data_sets() -> None:
+    rows = pd.DataFrame(
+        {"dataset": ["a", "a", "b"], "method": "audit", "rate": 0.1, "first": 0.05, "precision": [0.5, 0.7, 0.9]}
+    )
+    groups = trial_groups(lambda name: rows if name == "audit_precision" else COUNTED)
+    column = "10% wrong, first 5%"
+    assert groups["summary"].tables[0][1][column].tolist() == ["0.75 (0.60 to 0.90)"]
+    assert [table[column].tolist() for _, table in groups["precision"].tables] == [["0.60 ± 0.14"], ["0.90"]]
