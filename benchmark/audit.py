@@ -103,7 +103,7 @@ def rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
     Suspected are as many of the most suspicious as are estimated to be wrong.
     """
     judged = samples.assign(
-        suspected=(samples["rank"] <= round(errors.share * len(samples))) if errors.is_known else math.nan,
+        suspected=(samples["rank"] <= round(errors.share * len(samples))) if errors.is_evidence else math.nan,
         otherwise=samples["suggested"] != samples["given"],
         noisy=samples["component"] == COMPONENTS[0],
     )

@@ -1,8 +1,10 @@
 """How well does an audit do? Labels are made wrong before it sees them, and what it finds is held against the truth.
 
-Beside it, on the same embeddings: cleanlab with logistic regression, as its tutorials have it, cleanlab with the
-held-out classifiers of the audit, and chance. Each detector of the audit is judged by itself, too. The truth is what
-the data said before; errors that they had already count as right.
+Beside it, on the same embeddings: cleanlab, and chance. As in cleanlab's tutorials it is given logistic regression's
+out-of-sample probabilities and ranks by its label quality; how strongly to regularise is chosen on the given labels.
+With the audit's held-out probabilities cleanlab's ranking would be that of *held-out*, so there only its count is new.
+Each detector of the audit is judged by itself, too. The truth is what the data said before; errors that they had
+already count as right.
 """
 
 import shutil
@@ -11,30 +13,33 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmark.audit_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, COUNTS, PRECISIONS, RANDOM
 from benchmark.audited import Audited, read_audited
+from benchmark.datasets import load_dataset
 from benchmark.errors import LincBenchError
+from benchmark.held_out import cross_validated
 from benchmark.identity import Json
 from benchmark.layout import ResultsFolder
 from benchmark.noise import NoiseSettings
+from benchmark.npz_files import KEY_OF_SPLIT
 from benchmark.progress import Progress
 from benchmark.provenance import origin
 from benchmark.seeds import numpy_generator
+from benchmark.storage import locked
 from benchmark.suspicion import DETECTORS, HELD_OUT, Means, Ranked, rank_labels, rank_of
 from benchmark.table_files import merge_rows, read_as_text, same_in
 
 RATES = (0.05, 0.1, 0.2)
 FIRST = (0.01, 0.05, 0.1)  # shares of the list
-TRIAL = ("dataset", "rate", "seed", "backbone", "image_size", "trainings")
+STRENGTHS, TUNED_ON = (1e-4, 1e-3, 1e-2, 0.1, 1.0), 2000  # of cleanlab's classifier: scikit-learn's C; samples
+TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
 
 
 def try_audit(
@@ -47,28 +52,38 @@ def try_audit(
 ) -> None:
     """Adds a trial of every data set, rate and seed to the tables of the results folder, each when it is done.
 
-    One that the same code has made already is not made again.
+    Without a path, digits are tried. A trial that the same code has made already is not made again.
     """
     _cleanlab()  # rather than after the first trial
     work = ResultsFolder(results.root / "audit_trials")
+    paths = paths or [_digits(work.root)]
     noises = [NoiseSettings(rate=rate, seed=seed) for rate, seed in product(rates, seeds)]
     with progress.counting("audits of flipped labels") as report:
         for at, path in enumerate(paths):
             data = read_audited(path)
             for number, noise in enumerate(noises):
                 report(at * len(noises) + number, len(paths) * len(noises))
-                if not _is_made(results, _trial_of(data, noise, means)):
-                    counts, precisions = _made(data, noise, means, work)
-                    _add(results, PRECISIONS, precisions)
-                    _add(results, COUNTS, counts)
-                    for folder in work.all_runs():  # hundreds of megabytes; features are kept for the next
-                        shutil.rmtree(folder)
+                with locked(results.locks, "audit trials"):  # they share a folder
+                    if not _is_made(results, _trial_of(data, noise, means)):
+                        _make(data, noise, means, work, results)
         report(len(paths) * len(noises), len(paths) * len(noises))
+
+
+def _digits(folder: Path) -> Path:
+    """scikit-learn's, as a file."""
+    path, splits = folder / "digits.npz", load_dataset("digits").splits
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, np.ndarray] = {}
+    for key, split in zip(KEY_OF_SPLIT.values(), splits, strict=True):
+        arrays |= {f"{key}_images": np.asarray(split.images), f"{key}_labels": split.labels[:, None]}
+    np.savez(path, allow_pickle=False, **arrays)
+    return path
 
 
 def _trial_of(data: Audited, noise: NoiseSettings, means: Means) -> Json:
     return {
         "dataset": data.name,
+        "data": data.identity[-12:],
         "samples": len(data.labels),
         "classes": len(data.class_names),
         "rate": noise.rate,
@@ -80,70 +95,71 @@ def _trial_of(data: Audited, noise: NoiseSettings, means: Means) -> Json:
 
 
 def _is_made(results: ResultsFolder, trial: Json) -> bool:
-    made = read_as_text(results.table_data(COUNTS))
-    return len(made) > 0 and bool(same_in((*TRIAL, "commit"), [trial | origin()], made).any())
+    made, now = read_as_text(results.table_data(COUNTS)), trial | origin()
+    is_known_code = not now["commit"].endswith("-dirty")
+    return is_known_code and len(made) > 0 and bool(same_in((*TRIAL, "commit"), [now], made).any())
 
 
-def _add(results: ResultsFolder, table: str, rows: list[Json]) -> None:
-    merge_rows(results, table, rows, lambda old: same_in(TRIAL, rows, old), TRIAL)
-
-
-def _made(truth: Audited, noise: NoiseSettings, means: Means, work: ResultsFolder) -> tuple[list[Json], list[Json]]:
-    """A row of the table of counts, and those of precisions."""
+def _make(truth: Audited, noise: NoiseSettings, means: Means, work: ResultsFolder, results: ResultsFolder) -> None:
     labels = noise.corrupt(truth.labels, len(truth.class_names), "audit")
     identity = f"{truth.identity}, {noise.kind} {noise.rate:g}, seed {noise.seed}"
     seen, is_wrong = replace(truth, labels=labels, identity=identity), labels != truth.labels
-    own = replace(means, seeds=tuple(noise.seed + step for step in range(len(means.seeds))))
+    trainings = len(means.seeds)
+    own = replace(means, seeds=tuple(range(noise.seed * trainings, (noise.seed + 1) * trainings)))
     found = rank_labels(seen, work, own, Progress(Console(quiet=True)), lambda text: None)
-    probabilities_of = {
-        CLEANLAB: _logistic_regression(found.embedding, labels),
-        CLEANLAB_HELD_OUT: found.probabilities,
-    }
+    probabilities_NK = _logistic_regression(found.embedding, labels, len(truth.class_names), noise.seed)
     trial = _trial_of(truth, noise, means)
+    _add(results, PRECISIONS, trial, [
+        {"method": method, "first": first, "precision": is_wrong[order[: max(1, round(first * len(order)))]].mean()}
+        for method, order in _orders(found, seen, probabilities_NK, noise.seed).items()
+        for first in FIRST
+        if is_wrong.any()
+    ])  # fmt: skip
     errors = found.errors
     count = {"share": is_wrong.mean(), "estimate": errors.share, "low": errors.low, "high": errors.high}
-    others = {
-        name: _cleanlab().count.num_label_issues(labels, probabilities) / len(labels)
-        for name, probabilities in probabilities_of.items()
-    }
-    versions = {"cleanlab": _cleanlab().__version__}
-    counts = [trial | count | {"is_evidence": errors.is_evidence} | others | origin() | versions]
-    orders = _orders(found, seen) | {name: _cleanlab_order(labels, some) for name, some in probabilities_of.items()}
-    orders[RANDOM] = numpy_generator(noise.seed, "random order").permutation(len(labels))
-    precisions = [
-        trial | {"method": method, "first": first, "precision": is_wrong[order[: round(first * len(labels))]].mean()}
-        for method, order in orders.items()
-        for first in FIRST
-    ]
-    return counts, precisions if is_wrong.any() else []
+    said = {"is_known": errors.is_known, "is_evidence": errors.is_evidence}
+    others = {CLEANLAB: probabilities_NK, CLEANLAB_HELD_OUT: found.probabilities}
+    counted = {name: _cleanlab().count.num_label_issues(labels, some) / len(labels) for name, some in others.items()}
+    _add(results, COUNTS, trial, [count | said | counted | origin() | {"cleanlab version": _cleanlab().__version__}])
+    for folder in work.all_runs():  # hundreds of megabytes; features are kept for the next
+        shutil.rmtree(folder)
 
 
-def _orders(found: Ranked, data: Audited) -> dict[str, np.ndarray]:
-    """Sample numbers, the most suspicious first, for the audit and each of its detectors."""
+def _add(results: ResultsFolder, table: str, trial: Json, rows: list[Json]) -> None:
+    new = [trial | row for row in rows]
+    merge_rows(results, table, new, lambda old: same_in(TRIAL, new, old), TRIAL)
+
+
+def _orders(found: Ranked, data: Audited, probabilities_NK: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Sample numbers, the most suspicious first."""
     rows = found.samples.set_index("id").loc[list(data.ids)]
     columns = {AUDIT: "rank"} | {name: rank_of(name) for name in (HELD_OUT, *(one.name for one in DETECTORS))}
-    return {name: np.argsort(rows[column].to_numpy(), kind="stable") for name, column in columns.items()}
+    quality = _cleanlab().rank.get_label_quality_scores(data.labels, probabilities_NK)
+    return {name: np.argsort(rows[column].to_numpy(), kind="stable") for name, column in columns.items()} | {
+        CLEANLAB: np.argsort(quality, kind="stable"),
+        RANDOM: numpy_generator(seed, "random order").permutation(len(rows)),
+    }
 
 
-def _logistic_regression(embedding_ND: np.ndarray, labels_N: np.ndarray) -> np.ndarray:
-    """Out of sample, with scikit-learn's defaults."""
-    with threadpool_limits(limits=1), catch_warnings():  # libraries' own threads change bytes
-        simplefilter("ignore")  # a hundred iterations are its default, converged or not
-        scaled = StandardScaler().fit_transform(embedding_ND)
-        return cross_val_predict(LogisticRegression(), scaled, labels_N, cv=5, method="predict_proba")
+def _logistic_regression(embedding_ND: np.ndarray, labels_N: np.ndarray, num_classes: int, seed: int) -> np.ndarray:
+    """Out of sample, with the strength of regularisation that foretells given labels best in a part of the samples."""
+    with threadpool_limits(limits=1):  # libraries' own threads change bytes
+        scaled, generator = StandardScaler().fit_transform(embedding_ND), numpy_generator(seed, "cleanlab")
+        some = generator.permutation(len(labels_N))[:TUNED_ON]
 
+        def loss(strength: float) -> float:
+            model = LogisticRegression(C=strength, max_iter=400)
+            folds = numpy_generator(seed, "folds of cleanlab")
+            found_NK = cross_validated([(model, scaled[some])], labels_N[some], num_classes, folds)
+            return float(-np.log(np.maximum(found_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
 
-def _cleanlab_order(labels_N: np.ndarray, probabilities_NK: np.ndarray) -> np.ndarray:
-    """What cleanlab calls issues, then the others, each from the lowest quality."""
-    is_issue = _cleanlab().filter.find_label_issues(labels_N, probabilities_NK, n_jobs=1)
-    quality = _cleanlab().rank.get_label_quality_scores(labels_N, probabilities_NK)
-    return np.lexsort((quality, ~is_issue))
+        best = LogisticRegression(C=min(STRENGTHS, key=loss), max_iter=400)
+        return cross_validated([(best, scaled)], labels_N, num_classes, generator)
 
 
 def _cleanlab() -> Any:
     try:
         import cleanlab.count
-        import cleanlab.filter
         import cleanlab.rank
     except ImportError as error:
         raise LincBenchError("The audit is compared with cleanlab, which is not here: pip install cleanlab") from error

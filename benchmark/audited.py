@@ -85,7 +85,7 @@ def _from_npz(path: Path) -> Audited:
     names = [str(label) for _, labels in splits.values() for label in labels]
     class_names, labels = image_files.numbered(names)
     identity, everything = f"sha256:{file_digest(path)}", np.concatenate(images)
-    pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.tobytes())))}"
+    pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.data)))}"
     return Audited(path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything)
 
 

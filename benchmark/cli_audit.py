@@ -46,7 +46,9 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
     trying = commands.add_parser("try-audit", help="audit labels made wrong on purpose, against cleanlab and chance")
     trying.set_defaults(command=_try)
-    trying.add_argument("paths", type=Path, nargs="+", metavar="path", help="what `audit` takes, with labels to trust")
+    trying.add_argument(
+        "paths", type=Path, nargs="*", metavar="path", help="as of `audit`, with labels to trust; none: digits"
+    )
     trying.add_argument("--rate", action="append", type=float, help="share of labels to make wrong; repeatable")
     trying.add_argument(
         "--trials", type=int, default=3, metavar="N", help="of each rate, each with its seed; default: 3"

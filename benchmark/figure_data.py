@@ -57,8 +57,11 @@ def reads_a_history(detector: Detector) -> bool:
 
 
 def corrections(run: Judged, recipe: LiNCRecipe) -> list[Json]:
-    """How LiNC corrected, over all samples and for each true class; nothing if training ended before the mixture."""
-    if (np.asarray(run.record[COMPONENT]) < 0).all():
+    """How LiNC corrected, over all samples and for each true class; nothing if training ended before the mixture.
+
+    Where it abstained, nothing was corrected, which is what the rows say.
+    """
+    if (np.asarray(run.record[COMPONENT]) < 0).all() and not recipe.may_abstain:
         return []
     record, clean = run.record, run.key.clean_labels
     arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])

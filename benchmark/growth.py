@@ -171,7 +171,10 @@ class ObjectiveOnly:
         labels = torch.randint(self.classes, (self.samples,), generator=generator)
         split = LabelledFeatures(np.empty((0, 1)), labels)
         data = TrainingData(split, split, split, self.classes)
-        objective, history = recipe.objective(data, self.training, lambda: pool.numpy()[0]), History()
+        objective, history = (
+            recipe.objective(data, self.training, lambda: torch.randn(self.samples, 8).numpy()),
+            History(),
+        )
         for part in (STEPS, END_OF_EPOCHS, EVALUATION):
             history.laps[part] = [0.0]
         started = history.stopwatch.elapsed

@@ -5,9 +5,11 @@ nearest neighbours. Where all of them are sure they are hardly ever wrong, which
 (`error_count.py`). A sample's own label has no part in what is said of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -22,31 +24,48 @@ STRENGTH = 0.1  # scikit-learn's C: strong regularisation, since some labels are
 NEIGHBOURS = 25
 
 
+Classifier: TypeAlias = LogisticRegression | KNeighborsClassifier
+Report = Callable[[int, int], None]
+
+
 def held_out_probabilities(
     features_ND: np.ndarray,
     labels_N: np.ndarray,
     num_classes: int,
     seed: int = 0,
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = lambda done, total: None,
 ) -> np.ndarray:
     """Samples × classes; each row is of classifiers that have not seen its sample."""
     generator = numpy_generator(seed, "held out")
     with threadpool_limits(limits=1):  # libraries' own threads change bytes
         everything = StandardScaler().fit_transform(np.asarray(features_ND, dtype=np.float64))
         one, other = np.array_split(generator.permutation(everything.shape[1]), 2)
-        views = [_components(everything[:, columns]) for columns in (np.concatenate([one, other]), one, other)]
-        fold_N = _folds(labels_N, generator)
-        found_NK = np.zeros((len(labels_N), num_classes))
-        for fold in range(FOLDS):
-            held_out = fold_N == fold
-            if not held_out.any():
-                continue
-            pairs = [(LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in views]
-            pairs.append((KNeighborsClassifier(min(NEIGHBOURS, int((~held_out).sum()))), views[0]))
-            for number, (model, view) in enumerate(pairs, 1):
-                found_NK[held_out] += _predicted(model, view, labels_N, held_out, num_classes) / len(pairs)
-                report(fold * len(pairs) + number, FOLDS * len(pairs))
-    return found_NK
+        whole, *halves = (_components(view) for view in (everything, everything[:, one], everything[:, other]))
+        fewest = len(labels_N) * (FOLDS - 1) // FOLDS - 1  # that a classifier learns from
+        classifiers: list[tuple[Classifier, np.ndarray]] = [
+            (KNeighborsClassifier(max(1, min(NEIGHBOURS, fewest))), whole),
+            *((LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
+        ]
+        return cross_validated(classifiers, labels_N, num_classes, generator, report)
+
+
+def cross_validated(
+    classifiers: Sequence[tuple[Classifier, np.ndarray]],
+    labels_N: np.ndarray,
+    num_classes: int,
+    generator: np.random.Generator,
+    report: Report = lambda done, total: None,
+) -> np.ndarray:
+    """The mean of what classifiers, each with the features it sees, say of the fold that they were not fitted to."""
+    fold_N = _folds(labels_N, generator)
+    found_NK = np.zeros((len(labels_N), num_classes))
+    for fold in range(FOLDS):
+        held_out = fold_N == fold
+        for number, (classifier, features) in enumerate(classifiers, 1):
+            if held_out.any():
+                found_NK[held_out] += _predicted(clone(classifier), features, labels_N, held_out, num_classes)
+            report(fold * len(classifiers) + number, FOLDS * len(classifiers))
+    return found_NK / len(classifiers)
 
 
 def _components(features_ND: np.ndarray) -> np.ndarray:
@@ -67,7 +86,7 @@ def _folds(labels_N: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _predicted(
-    model: LogisticRegression | KNeighborsClassifier,
+    model: Classifier,
     view_ND: np.ndarray,
     labels_N: np.ndarray,
     held_out: np.ndarray,

@@ -3,35 +3,35 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 OWN_MODULE = "linc_bench_own_"  # what modules are called that are loaded from somebody's own file, with its digest
 Json = Any  # what json.dumps takes; spelling the recursion out would help nobody
 
 
-LATER = MappingProxyType({"later": True})  # metadata of a field that was added when there were results already
+def later(version: int) -> dict[str, int]:
+    """Metadata of a field that came when there were results already; raise the version when what it does changes."""
+    return {"later": version}
 
 
 def settings_of(value: Any) -> Json:
     """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them.
 
-    A field that came later is left out while it has its default: older runs keep their names, and their results.
+    A field that came later is left out while it has its default: older runs keep their names, and their results. Its
+    own version stands beside it otherwise, since the version of the class is that of all runs.
     """
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
         own |= {"file": own_file(value)} if own_file(value) else {}
         known = {field: getattr(value, field.name) for field in fields(value)}
-        return own | {field.name: settings_of(one) for field, one in known.items() if not _is_unsaid(field, one)}
+        said = {field: one for field, one in known.items() if not ("later" in field.metadata and one == field.default)}
+        versions = {f"{field.name} version": field.metadata["later"] for field in said if "later" in field.metadata}
+        return own | {field.name: settings_of(one) for field, one in said.items()} | versions
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
-
-
-def _is_unsaid(field: Field[Any], value: Any) -> bool:
-    return "later" in field.metadata and value == field.default
 
 
 def own_file(value: Any) -> str | None:
@@ -50,7 +50,7 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
-def bytes_digest(chunks: Iterator[bytes]) -> str:
+def bytes_digest(chunks: Iterator[bytes | memoryview]) -> str:
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

@@ -86,8 +86,9 @@ def make_report(
     studies = _studies(results)
     if study is not None and study not in studies and study not in {known.name for known in STUDIES}:
         raise unknown_name("study", study, [*studies, *(known.name for known in STUDIES)])
-    if study is None and not studies and _overhead_groups(results):
+    if study is None and not studies and (_overhead_groups(results) or _trial_groups(results)):
         report_overhead(results, console)
+        _report_trials(results)
         return
     if not studies or (study is not None and study not in studies):
         others = f" (but of {', '.join(studies)})" if studies else ""

@@ -70,6 +70,10 @@ def rank_labels(
     data.write_list(samples)
     study = _study(samples, len(data.ids), means)
     plan = plan_study(study, Sources(results, None, means.weights))
+    if any(unit.info.identity != data.identity for unit in plan.units):
+        raise LincBenchError(
+            f"{samples} was changed by another command. Let that end, then run the same command again."
+        )
     expected = estimate(plan, means.workers)
     say(
         f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "

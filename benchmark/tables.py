@@ -10,6 +10,7 @@ from scipy.stats import t
 from benchmark.names import dataset_title, in_words, network_title, telling
 
 WORDS = (
+    "method",
     "what LiNC adds",
     "detector",
     "recipe",

@@ -7,7 +7,8 @@ and relabelled once; plain cross-entropy on the corrected labels follows.
 Where the paper leaves a choice: the trust gradient is that of the batch mean (`trust_gradient`), trust is kept in
 [0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box.
 Where the paper warns of itself: a mixture has a lowest component even if every label is right. A recipe that may
-abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/error_count.py).
+abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/error_count.py); too few
+samples to tell are no evidence.
 """
 
 from collections.abc import Mapping
@@ -20,9 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmark.data import TrainingData
-from benchmark.error_count import count_errors
+from benchmark.error_count import VERSION, count_errors
 from benchmark.held_out import held_out_probabilities
-from benchmark.identity import LATER
+from benchmark.identity import later
 from benchmark.mixture import Mixture, separate
 from benchmark.record import RunRecord
 from benchmark.recorders import Example, Predict, RunShape, Signal
@@ -100,7 +101,7 @@ class LiNCRecipe(Recipe):
     components: int = 3
     trust_gradient: Literal["mean", "sample"] = "mean"
     soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
-    may_abstain: bool = field(default=False, metadata=LATER)
+    may_abstain: bool = field(default=False, metadata=later(VERSION))
 
     @property
     def min_epochs(self) -> int:

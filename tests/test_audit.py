@@ -20,10 +20,13 @@ from benchmark.audit import Audit, audit, audit_digest
 from benchmark.audited import read_audited
 from benchmark.backbones import Backbone
 from benchmark.cli import main
+from benchmark.datasets import describe_dataset
 from benchmark.error_count import count_errors
+from benchmark.features import store_id
 from benchmark.held_out import held_out_probabilities
 from benchmark.scores import read_scores
 from benchmark.suspicion import DETECTORS, HELD_OUT
+from benchmark.training import TrainingSettings
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
@@ -295,16 +298,46 @@ def test_where_classifiers_are_mistaken_even_if_they_are_sure_nothing_is_claimed
     assert np.mean(claimed) < 0.1
 
 
+@pytest.mark.parametrize("samples", [5_000, 50_000])
+def test_the_interval_covers_whatever_the_number_of_samples(samples: int) -> None:
+    """If disagreement is as the model has it; at shares and slopes that are no round numbers."""
+    covered, share = [], 0.05125
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        sureness = generator.permutation(np.linspace(1, 0.5, samples))
+        differs = generator.random(samples) < share + 0.3125 * (1 - sureness) * 2
+        probabilities = np.stack([sureness, 1 - sureness], axis=1)
+        errors = count_errors(probabilities, differs.astype(np.int64))
+        covered.append(errors.low <= share <= errors.high)
+    assert np.mean(covered) > 0.9
+
+
 def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing() -> None:
     generator = np.random.default_rng(0)
     labels = generator.integers(0, 3, 2000)
     probabilities = 0.9 * np.eye(3)[labels] + 0.1 / 3
     found = count_errors(probabilities, labels)
     assert not found.is_evidence
-    assert found.sentence.startswith("No evidence of label noise: at most about ")
+    assert found.sentence.startswith("No evidence of label noise above 1%: at most about ")
     few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)
     assert (few.is_known, few.is_evidence) == (False, False)
     assert few.sentence == "60 images are too few to tell how many labels are wrong; 500 are needed."
+
+
+def test_other_labels_share_features_and_other_pixels_do_not(tmp_path: Path) -> None:
+    images, labels, _ = digits()
+
+    def store(labels: np.ndarray, images: np.ndarray) -> str:
+        parts = {"train": slice(0, 500), "val": slice(500, 600), "test": slice(600, None)}
+        arrays = {f"{key}_images": images[part] for key, part in parts.items()}
+        np.savez(tmp_path / "data.npz", **arrays, **{f"{key}_labels": labels[part] for key, part in parts.items()})
+        read_audited(tmp_path / "data.npz").write_list(tmp_path / "data.audit.json")
+        return store_id(describe_dataset(str(tmp_path / "data.audit.json")), SMALL, TrainingSettings())
+
+    changed = images.copy()
+    changed[0, 0, 0] += 1
+    assert store(labels, images) == store((labels + 1) % 4, images)
+    assert store(labels, images) != store(labels, changed)
 
 
 def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:

@@ -191,6 +191,7 @@ def test_who_abstains_learns_trust_and_corrects_nothing() -> None:
 def test_a_field_that_came_later_renames_no_run() -> None:
     assert "may_abstain" not in settings_of(LiNCRecipe())
     assert settings_of(LiNCRecipe(may_abstain=True))["may_abstain"] is True
+    assert "may_abstain version" in settings_of(LiNCRecipe(may_abstain=True)), "its rule may change, and no other run"
 
 
 def test_constant_trust_gives_no_noisy_cluster() -> None:

@@ -25,6 +25,11 @@ function isAction(action) {
   return isGiven && Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
 }
 
+// Pages of an older version did not store the given label.
+function withGiven(action) {
+  return action && !("given" in Object(action)) ? { ...action, given: samples[numberOf.get(action.id)]?.given } : action;
+}
+
 function load() {
   let text = null;
   let stored = [];
@@ -35,7 +40,9 @@ function load() {
     warn(unkept);
   }
   try {
-    stored = JSON.parse(text ?? "[]").filter(isAction);
+    const found = JSON.parse(text ?? "[]").map(withGiven);
+    stored = found.filter(isAction);
+    if (stored.length < found.length) warn("Some stored decisions of this audit cannot be read.");
   } catch {
     warn("There are stored decisions of this audit, but they cannot be read.");
   }
