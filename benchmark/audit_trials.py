@@ -153,8 +153,13 @@ def _logistic_regression(embedding_ND: np.ndarray, labels_N: np.ndarray, num_cla
             found_NK = cross_validated([(model, scaled[some])], labels_N[some], num_classes, folds)
             return float(-np.log(np.maximum(found_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
 
-        best = LogisticRegression(C=min(STRENGTHS, key=loss), max_iter=400)
-        return cross_validated([(best, scaled)], labels_N, num_classes, generator)
+        best, least = STRENGTHS[0], loss(STRENGTHS[0])
+        for strength in STRENGTHS[1:]:  # from the strongest on, as long as less of it helps: the weakest are slow
+            if (its := loss(strength)) >= least:
+                break
+            best, least = strength, its
+        model = LogisticRegression(C=best, max_iter=400)
+        return cross_validated([(model, scaled)], labels_N, num_classes, generator)
 
 
 def _cleanlab() -> Any:
