@@ -1,5 +1,6 @@
-"""Puts decisions of a review into a file of labels: `linc-bench apply-review audit.csv decisions.csv`."""
+"""Puts decisions of a review, or of several, into a file of labels: `linc-bench apply-review audit.csv decisions.csv`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from benchmark.storage import write_text
 
 DECISIONS = ("keep", "relabel", "ambiguous", "skip")
 COLUMNS = ("audit", "id", "given", "decision", "label")
-WRITTEN = ("id", "label", "given", "decision")
+WRITTEN = ["id", "label", "given", "decision"]
+HEAD = ",".join(WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,15 @@ class Applied:
         return f"{int(counts.drop('', errors='ignore').sum()):,} of {len(self.labels):,} labels reviewed: {told}."
 
 
-def apply_review(audit_csv: Path, decisions_csv: Path, out: Path) -> Applied:
+def apply_review(audit_csv: Path, decisions_csv: Path | Sequence[Path], out: Path) -> Applied:
     """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit."""
-    samples, decisions = _read(audit_csv, ("id", "given")), _read(decisions_csv, COLUMNS)
-    _check(audit_csv, decisions_csv, samples, decisions)
+    samples = _read(audit_csv, ("id", "given"))
+    files = [decisions_csv] if isinstance(decisions_csv, Path) else list(decisions_csv)
+    parts = [_read(file, COLUMNS) for file in files]
+    for file, part in zip(files, parts, strict=True):
+        _check(audit_csv, file, samples, part)
+    decisions = pd.concat(parts).drop_duplicates(["id", "decision", "label"])
+    _check_agreement(decisions)
     _check_out(out)
     decided = decisions.set_index("id")
     labels = pd.DataFrame({"id": samples["id"], "given": samples["given"]})
@@ -40,8 +47,20 @@ def apply_review(audit_csv: Path, decisions_csv: Path, out: Path) -> Applied:
     labels["label"] = labels["id"].map(decided["label"]).where(relabelled, labels["given"])
     if "group" in samples:
         labels["group"] = samples["group"]
-    write_text(out, labels[list(WRITTEN)].to_csv(index=False))
+    if "path" in samples:
+        labels["path"] = samples["path"]
+    columns = [*WRITTEN, *(column for column in ("path", "group") if column in labels)]
+    write_text(out, labels[columns].to_csv(index=False))
     return Applied(labels, _rates(labels))
+
+
+def _check_agreement(decisions: pd.DataFrame) -> None:
+    disputed = decisions[decisions["id"].duplicated()]["id"].unique()
+    if len(disputed):
+        raise LincBenchError(
+            f"Reviewers decided otherwise on {len(disputed)} of the samples, such as '{disputed[0]}'. Agree on one "
+            "decision for each, and remove the other lines."
+        )
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -60,18 +79,18 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
 
 def _check_out(out: Path) -> None:
     """Labels of an earlier review may be replaced, but nothing else."""
-    if out.exists() and (
-        out.is_dir() or out.read_bytes().split(b"\n")[0].decode(errors="replace") != ",".join(WRITTEN)
-    ):
+    if out.exists() and (out.is_dir() or not out.read_bytes().startswith(HEAD.encode())):
         raise LincBenchError(f"{out} is there already, and no review wrote it. Choose another file with --out FILE.")
 
 
 def _check(audit_csv: Path, decisions_csv: Path, samples: pd.DataFrame, decisions: pd.DataFrame) -> None:
-    known = audit_digest(audit_csv)
+    known = audit_digest(samples)
+    if decisions.empty:
+        raise LincBenchError(f"{decisions_csv} has no decisions. Export them from the page beside {audit_csv}.")
     if others := sorted(set(decisions["audit"]) - {known}):
         raise LincBenchError(
-            f"{decisions_csv} belongs to another audit ({', '.join(others[:3])}; {audit_csv} is {known}). Export the "
-            "decisions from the page beside that file, and leave the file as the audit wrote it."
+            f"{decisions_csv} belongs to another audit ({', '.join(others[:3])}; {audit_csv} is {known}). Decisions "
+            "hold for the samples and labels they were made on; audit those again, or export from the page beside it."
         )
     given = dict(zip(samples["id"], samples["given"], strict=True))
     classes, seen = set(samples["given"]) | set(samples.get("suggested", ())), set()

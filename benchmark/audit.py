@@ -6,7 +6,7 @@ No noise is added and no truth is needed. `from benchmark.audit import audit` do
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from benchmark.audited import Audited, read_audited
 from benchmark.backbones import Backbone
 from benchmark.error_count import ErrorCount
 from benchmark.errors import LincBenchError
-from benchmark.identity import file_digest, settings_of
+from benchmark.identity import bytes_digest, settings_of
 from benchmark.layout import ResultsFolder, slug
 from benchmark.names import network_title
 from benchmark.progress import Progress
@@ -27,7 +27,9 @@ from benchmark.storage import write_json, write_text
 from benchmark.suspicion import COMPONENTS, DETECTORS, HELD_OUT, Means, Ranked, rank_labels, rank_of
 
 UNREADABLE_LIST = "unreadable.csv"
-EXAMPLES = 6  # of each class, on the page
+WRITTEN = ("audit.json", "audit.csv", "audit.html", "rates.csv", UNREADABLE_LIST)
+EXAMPLES, EXAMPLE_SIZE = 6, 96  # of each class, on the page; pixels
+THUMBNAIL = 256  # pixels
 DEFAULT_FOLDER, DEFAULT_BACKBONE = Path("audits"), Backbone()
 
 
@@ -53,17 +55,19 @@ def audit(
     out: Path | str | None = None,
     *,
     seeds: int = 1,
-    backbone: Backbone = DEFAULT_BACKBONE,
-    weights: Path | None = None,
+    backbone: Backbone | str = DEFAULT_BACKBONE,
+    weights: Path | str | None = None,
     group: str | None = None,
     shown: int = 1000,
+    thumbnail_size: int = THUMBNAIL,
     workers: int = 1,
     progress: Progress | None = None,
     say: Callable[[str], None] = print,
 ) -> Audit:
     """Ranks every label of a folder, a CSV or an .npz; writes audit.csv, audit.html and the rest into `out`.
 
-    With several workers, a script has to guard its own code by `if __name__ == "__main__"`.
+    With several workers, a script has to guard its own code by `if __name__ == "__main__"`. A backbone may be a timm
+    name.
     """
     if seeds < 1 or shown < 1 or workers < 1:
         raise LincBenchError(
@@ -74,22 +78,30 @@ def audit(
         data = read_audited(Path(path), group, report)
     folder = Path(out) if out is not None else DEFAULT_FOLDER / (slug(data.name) or "data")
     _check_folder(folder, data)
-    means = Means(tuple(range(seeds)), backbone, weights, workers)
+    backbone = replace(DEFAULT_BACKBONE, name=backbone) if isinstance(backbone, str) else backbone
+    means = Means(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), means, progress, say)
     found = Audit(ranked.samples, ranked.errors, rates(ranked.samples, ranked.errors), data.unreadable, folder)
     _write(found, ranked, data, means)
     with progress.counting("thumbnails") as report:
-        write_review(folder / "audit.html", _review(found, data, backbone, shown, report))
+        write_review(folder / "audit.html", _review(found, data, backbone, shown, thumbnail_size, report))
     return found
 
 
 def _check_folder(folder: Path, data: Audited) -> None:
-    """Neither the data themselves nor another's audit, with its decisions, are written over."""
+    """Neither the data themselves nor another's audit or files are written over."""
+    if folder.exists() and not folder.is_dir():
+        raise LincBenchError(f"{folder} is a file. Choose a folder with --out DIR.")
     if data.source.is_dir() and folder.resolve().is_relative_to(data.source.resolve()):
         raise LincBenchError(f"{folder} is inside the images that are audited. Choose another folder with --out DIR.")
     try:
         about = json.loads((folder / "audit.json").read_text())
     except (OSError, ValueError):
+        foreign = [name for name in WRITTEN if (folder / name).exists()]
+        if foreign:
+            raise LincBenchError(
+                f"{folder} has {', '.join(foreign)}, which no audit wrote. Choose another folder with --out DIR."
+            ) from None
         return
     if about.get("source") != str(data.source.resolve()):
         raise LincBenchError(
@@ -135,7 +147,7 @@ def _write(found: Audit, ranked: Ranked, data: Audited, means: Means) -> None:
         "data": data.name,
         "source": str(data.source.resolve()),
         "identity": data.identity,
-        "audit": audit_digest(table),
+        "audit": audit_digest(found.samples),
         "count": vars(found.errors),
         "backbone": settings_of(means.backbone),
         "training": settings_of(ranked.training),
@@ -145,12 +157,15 @@ def _write(found: Audit, ranked: Ranked, data: Audited, means: Means) -> None:
     write_json(found.folder / "audit.json", about | provenance())
 
 
-def audit_digest(table: Path) -> str:
-    """What decisions name, so that they are not applied to another audit."""
-    return file_digest(table)[:16]
+def audit_digest(samples: pd.DataFrame) -> str:
+    """What decisions name: they hold for another audit of the same samples and labels, and for no other."""
+    given = sorted(zip(samples["id"], samples["given"], strict=True))
+    return bytes_digest(repr(pair).encode() for pair in given)[:16]
 
 
-def _review(found: Audit, data: Audited, backbone: Backbone, shown: int, report: Callable[[int, int], None]) -> Review:
+def _review(
+    found: Audit, data: Audited, backbone: Backbone, shown: int, size: int, report: Callable[[int, int], None]
+) -> Review:
     number_of = {id: number for number, id in enumerate(data.ids)}
     class_of = {name: number for number, name in enumerate(data.class_names)}
     columns = (*(detector.name for detector in DETECTORS), HELD_OUT)
@@ -167,7 +182,7 @@ def _review(found: Audit, data: Audited, backbone: Backbone, shown: int, report:
                 trust=row["trust"],
                 scores=tuple(row[column] for column in columns),
                 ranks=tuple(int(row[rank_of(column)]) for column in columns),
-                thumbnail=_picture(data, number_of[row["id"]]),
+                thumbnail=_picture(data, number_of[row["id"]], size),
                 group=row.get("group", ""),
             )
         )
@@ -179,7 +194,7 @@ def _review(found: Audit, data: Audited, backbone: Backbone, shown: int, report:
     ]
     return Review(
         title=f"Audit of {data.name}: labels to review",
-        audit=audit_digest(found.folder / "audit.csv"),
+        audit=audit_digest(found.samples),
         class_names=data.class_names,
         detectors=columns,
         samples=tuple(samples),
@@ -191,8 +206,8 @@ def _review(found: Audit, data: Audited, backbone: Backbone, shown: int, report:
 def _examples(found: Audit, data: Audited, name: str, number_of: dict[str, int]) -> tuple[bytes, ...]:
     """Of the least suspicious samples of a class."""
     own = found.samples[found.samples["given"] == name].tail(EXAMPLES)
-    return tuple(_picture(data, number_of[id]) for id in reversed(own["id"].tolist()))
+    return tuple(_picture(data, number_of[id], EXAMPLE_SIZE) for id in reversed(own["id"].tolist()))
 
 
-def _picture(data: Audited, number: int) -> bytes:
-    return thumbnail(np.asarray(data.images[number : number + 1][0]))
+def _picture(data: Audited, number: int, size: int) -> bytes:
+    return thumbnail(np.asarray(data.images[number : number + 1][0]), size)

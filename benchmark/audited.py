@@ -36,6 +36,7 @@ class Audited:
     images: Images
     unreadable: tuple[tuple[str, str], ...] = ()  # ids, and why
     groups: tuple[str, ...] = ()  # one per sample, if the data say so
+    paths: tuple[str, ...] = ()  # likewise, where ids are others
 
     def write_list(self, path: Path) -> None:
         """So that workers find the same samples, without looking at all images again (`datasets.load_dataset`)."""
@@ -52,19 +53,23 @@ class _Row:
     path: Path | None  # none where there is no such file
     group: str = ""
     why: str = ""
+    name: str = ""  # of the file, as the CSV has it
 
 
 def read_audited(path: Path, group_column: str | None = None, report: Report = lambda done, total: None) -> Audited:
-    if group_column is not None and path.suffix != ".csv":
+    if group_column is not None and path.suffix.lower() != ".csv":
         raise LincBenchError(f"Groups are a column of a CSV; {path} is none. Leave --group out.")
-    if path.suffix == ".npz" and path.is_file():
+    if path.suffix.lower() == ".npz" and path.is_file():
         found = _from_npz(path)
-    elif path.suffix == ".csv" and path.is_file():
+    elif path.suffix.lower() == ".csv" and path.is_file():
         found = _from_rows(path, path.stem, _rows_of_csv(path, group_column), report)
     elif path.is_dir():
         found = _from_rows(path, path.resolve().name, _rows_of_folder(path), report)
     else:
-        raise LincBenchError(f"{path} is neither a folder of images, nor a .csv file, nor an .npz file.")
+        there = (
+            "is neither a folder of images, nor a .csv file, nor an .npz file" if path.exists() else "does not exist"
+        )
+        raise LincBenchError(f"{path} {there}. Expected a folder with a sub-folder per class, a .csv or an .npz.")
     _check(path, found)
     return found
 
@@ -94,21 +99,33 @@ def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
     if group_column is not None and group_column not in rows[0]:
         raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(map(str, rows[0]))}.")
     for line, row in enumerate(rows, start=2):
-        name, label = row["path"] or "", row["label"] or ""
-        if not label:
-            raise LincBenchError(f"Line {line} of {path} has no label.")
+        name, label = row["path"] or "", (row["label"] or "").strip()
         group = row[group_column] or "" if group_column else ""
+        found, why = None, "" if label else f"Line {line} of {path} has no label."
         try:
-            yield _Row(row.get("id") or name, label, image_files.file_inside(path, line, name), group)
+            found = None if why else image_files.file_inside(path, line, name)
         except LincBenchError as error:
-            yield _Row(row.get("id") or name, label, None, group, str(error))
+            why = str(error)
+        yield _Row(row.get("id") or name, label, found, group, why, name)
 
 
 def _rows_of_folder(folder: Path) -> Iterator[_Row]:
-    splits = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in image_files.SPLIT_OF_NAME]
+    children = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+    splits = [child for child in children if child.name in image_files.SPLIT_OF_NAME]
+    if splits and len(splits) < len(children):
+        other = next(child.name for child in children if child not in splits)
+        raise LincBenchError(
+            f"{folder} has both splits ({splits[0].name}) and others ({other}). Put the class folders into the splits, "
+            "or rename what is a class and not a split."
+        )
     for root in splits or [folder]:
-        for path, label in image_files.images_in(root):
-            yield _Row(path.relative_to(folder).as_posix(), label, path)
+        for path in sorted(root.glob("*/**/*")):
+            if path.is_dir() or path.name.startswith("."):
+                continue
+            is_image = path.suffix.lower() in image_files.SUFFIXES
+            why = "" if is_image else f"{path.suffix or 'its name'} is not how an image's name ends"
+            label = path.relative_to(root).parts[0]
+            yield _Row(path.relative_to(folder).as_posix(), label, path if is_image else None, why=why)
 
 
 def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) -> Audited:
@@ -118,8 +135,8 @@ def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) ->
     repeated = [id for id, times in Counter(row.id for row in everything).items() if times > 1]
     if repeated:
         raise LincBenchError(
-            f"{len(repeated)} ids stand for more than one image of {name}, such as '{repeated[0]}', and decisions can"
-            "not tell those apart. Name each image once, or give the CSV a column `id` of your own."
+            f"'{repeated[0]}' stands for more than one image of {name} (so do {len(repeated) - 1} other ids), and "
+            "decisions cannot tell those apart. Name each image once, by its path or by the column `id`."
         )
     digests, reasons = _look_at(everything, report)
     readable = [row for row, why in zip(everything, reasons, strict=True) if not why]
@@ -140,6 +157,7 @@ def _from_rows(source: Path, name: str, rows: Iterator[_Row], report: Report) ->
         image_files.FileImages([row.path for row in readable if row.path is not None]),
         tuple((_shown(row.id), why) for row, why in zip(everything, reasons, strict=True) if why),
         tuple(row.group for row in readable) if any(row.group for row in readable) else (),
+        tuple(row.name for row in readable) if any(row.name not in ("", row.id) for row in readable) else (),
     )
 
 

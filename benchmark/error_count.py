@@ -60,7 +60,8 @@ class ErrorCount:
             estimate = f"About {labels(self.share)} {of_all} ({self.share:.1%}; 95 % interval {up_to})"
             return f"{estimate}, if they are wrong whatever the image shows."
         if self.share > LEAST_EVIDENCE:
-            return f"It cannot be told whether labels are wrong or images hard: {up_to} {of_all}."
+            guess = f"{up_to} of {self.samples:,}, at a guess {labels(self.share)}"
+            return f"It cannot be told whether labels are wrong or images hard: wrong are {guess}."
         return f"No evidence of label noise above {LEAST_EVIDENCE:.0%}: at most about {labels(self.high)} {of_all}."
 
 

@@ -14,6 +14,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.page import MISSING, write_html
 
+ENLARGED = 96  # pixels that small images are enlarged to
 QUALITY = 85  # of thumbnails that are smaller than their image; one that is larger keeps every pixel as it was
 
 
@@ -73,11 +74,11 @@ def thumbnail(image: np.ndarray, size: int = 96) -> bytes:
     """
     picture = Image.fromarray(image[..., 0] if image.shape[2:] == (1,) else image)
     longest = max(picture.size)
-    factor = size // longest if longest <= size else size / longest
+    factor = max(1, min(size, ENLARGED) // longest) if longest <= size else size / longest
     width, height = (max(1, round(side * factor)) for side in picture.size)
     picture = picture.resize((width, height), Image.Resampling.NEAREST if factor >= 1 else Image.Resampling.LANCZOS)
     written = BytesIO()
-    picture.save(written, format="webp", lossless=factor > 1, quality=QUALITY)
+    picture.save(written, format="webp", lossless=factor >= 1 and longest <= ENLARGED, quality=QUALITY)
     return written.getvalue()
 
 

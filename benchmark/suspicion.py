@@ -88,7 +88,7 @@ def rank_labels(
     standard = next(unit for unit in plan.units if EMBEDDING in unit.signals)
     embedding = np.array(open_record(standard.folder)[EMBEDDING])
     with progress.counting("held-out classifiers") as report:
-        probabilities_NK = held_out_probabilities(embedding, data.labels, len(data.class_names), means.seeds[0], report)
+        probabilities_NK = _held_out(embedding, data, means.seeds, report)
     scores = {detector.name: _mean_scores(plan, detector) for detector in DETECTORS}
     scores[HELD_OUT] = 1 - probabilities_NK[np.arange(len(data.labels)), data.labels]
     errors = count_errors(probabilities_NK, data.labels)
@@ -106,6 +106,20 @@ def _study(samples: Path, count: int, means: Means) -> Study:
         line_ups=(LineUp("audit", DETECTORS),),
     )
     return Study("audit", "labels of one's own data", (grid,))
+
+
+def _held_out(
+    embedding: np.ndarray, data: Audited, seeds: tuple[int, ...], report: Callable[[int, int], None]
+) -> np.ndarray:
+    """The mean over seeds, each of which makes folds of its own."""
+    found = np.zeros((len(data.labels), len(data.class_names)))
+    for at, seed in enumerate(seeds):
+
+        def of_all(done: int, total: int, before: int = at) -> None:
+            report(before * total + done, len(seeds) * total)
+
+        found += held_out_probabilities(embedding, data.labels, len(data.class_names), seed, of_all)
+    return found / len(seeds)
 
 
 def _mean_scores(plan: Plan, detector: Detector) -> np.ndarray:
@@ -129,6 +143,7 @@ def _table(data: Audited, scores: dict[str, np.ndarray], probabilities_NK: np.nd
             "trust": trust,
             "component": _components(trust),
         }
+        | ({"path": data.paths} if data.paths else {})
         | ({"group": data.groups} if data.groups else {})
         | {
             column: values

@@ -105,7 +105,7 @@ def test_files_say_what_they_are_of(audited: tuple[Path, set[str], Audit]) -> No
     assert list(written) == list(found.samples)
     assert list(written["id"]) == list(found.samples["id"])
     about = json.loads((folder / "out" / "audit.json").read_text())
-    digest = audit_digest(folder / "out" / "audit.csv")
+    digest = audit_digest(written)
     assert about["audit"] == digest
     assert about["seeds"] == [0]
     assert {"versions", "commit", "identity", "backbone", "training", "detectors"} <= set(about)
@@ -155,6 +155,7 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
             Image.fromarray(image).save(tmp_path / f"{number}.png")
             writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[int(wrong[number] or number % 2)]])
         writer.writerow(["missing.png", 0, "lost", "A"])
+        writer.writerow(["0.png", " ", "unlabelled", "A"])
     path = str(tmp_path / "list.csv")
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
@@ -164,8 +165,10 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     rows = pd.read_csv(tmp_path / "csv" / "audit.csv")
     assert set(rows["id"]) == {f"sample {number}" for number in range(COUNT)}
     unreadable = pd.read_csv(tmp_path / "csv" / "unreadable.csv")
-    assert unreadable["id"].tolist() == ["lost"]
+    assert unreadable["id"].tolist() == ["lost", "unlabelled"]
     assert "which is not a file" in unreadable["why"][0]
+    assert "has no label" in unreadable["why"][1]
+    assert set(rows["path"]) == {f"{number}.png" for number in range(COUNT)}, "ids are others"
 
 
 def folder_of(tmp_path: Path, classes: Iterable[str], count: int) -> Path:
@@ -181,7 +184,9 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
         (tmp_path / name).mkdir()
         return tmp_path / name
 
-    assert "neither a folder of images" in fails("audit", tmp_path / "nowhere")
+    assert "nowhere does not exist" in fails("audit", tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("")
+    assert "neither a folder of images" in fails("audit", tmp_path / "notes.txt")
     assert "has no images in class sub-folders" in fails("audit", made("empty"))
     assert "has one class only" in fails("audit", folder_of(made("one"), ["cat"], 50))
     assert "10 readable images; an audit needs at least 40" in fails("audit", folder_of(made("few"), ["a", "b"], 5))
@@ -191,9 +196,13 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
     assert "None of the 40 images of bad can be read. The first:" in fails("audit", bad)
     twice = folder_of(made("twice"), ["a", "b"], 30) / "list.csv"
     twice.write_text("path,label\na/1.png,a\nb/1.png,b\na/1.png,b\n")
-    assert "1 ids stand for more than one image" in fails("audit", twice)
+    assert "'a/1.png' stands for more than one image of list" in fails("audit", twice)
     assert "has no column 'site'; it has path, label" in fails("audit", twice, "--group", "site")
     assert "Groups are a column of a CSV" in fails("audit", bad, "--group", "site")
+    mixed = folder_of(made("mixed"), ["a", "test"], 30)
+    assert "has both splits (test) and others (a)" in fails("audit", mixed)
+    good = folder_of(made("good"), ["a", "b"], 25)
+    assert "is a file. Choose a folder with --out DIR" in fails("audit", good, "--out", tmp_path / "notes.txt")
 
 
 def test_nothing_of_others_is_written_over(
@@ -203,6 +212,10 @@ def test_nothing_of_others_is_written_over(
     folder, _, found = audited
     assert "is inside the images that are audited" in fails("audit", folder / "images", "--out", folder / "images/out")
     other = folder_of(tmp_path / "images", ["a", "b"], 30)
+    (other / "audit.csv").write_text("path,label\n" + "".join(f"{c}/{n}.png,{c}\n" for c in "ab" for n in range(30)))
+    assert "has audit.csv, which no audit wrote" in fails("audit", other / "audit.csv", "--out", other)
+    assert (other / "audit.csv").read_text().startswith("path,label\n")
+    (other / "audit.csv").unlink()
     assert "has the audit of other data" in fails("audit", other, "--out", folder / "out")
     row, own = found.samples.iloc[0], tmp_path / "labels.csv"
     own.write_text("path,label\na.png,a\n")
@@ -219,11 +232,13 @@ def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_pa
     good = (tmp_path / "data" / "a" / "1.png").read_bytes()
     Path(os.fsdecode(bytes(tmp_path / "data" / "a") + b"/caf\xe9.png")).write_bytes(good)
     (tmp_path / "data" / "b" / "two\nlines.png").write_bytes(good)
+    (tmp_path / "data" / "b" / "scan.dcm").write_bytes(good)
+    (tmp_path / "data" / "b" / ".hidden").write_bytes(good)
     found = read_audited(tmp_path / "data")
     assert len(found.ids) == 50
     assert found.class_names == ("a", "b")
     assert {id.encode().decode() for id, _ in found.unreadable} == {
-        *("a/link.png", r"a/caf\udce9.png", "b/two\nlines.png"),
+        *("a/link.png", r"a/caf\udce9.png", "b/two\nlines.png", "b/scan.dcm"),
     }
 
 
@@ -343,7 +358,9 @@ def test_other_labels_share_features_and_other_pixels_do_not(tmp_path: Path) -> 
 def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerows([COLUMNS, *((audit_digest(audit_csv), *row) for row in rows)])
+        samples = pd.read_csv(audit_csv, dtype=str, keep_default_na=False)
+        digest = audit_digest(samples) if "given" in samples else "another"
+        writer.writerows([COLUMNS, *((digest, *row) for row in rows)])
 
 
 def test_decisions_become_labels(
@@ -365,6 +382,29 @@ def test_decisions_become_labels(
     assert (untouched["label"] == untouched["given"]).all()
     rates = apply_review(table, decisions, tmp_path / "labels.csv").rates.set_index("of")
     assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
+
+
+def test_two_reviewers_are_joined_unless_they_disagree(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    folder, _, found = audited
+    table, one, two = folder / "out" / "audit.csv", tmp_path / "one.csv", tmp_path / "two.csv"
+    rows = [(row["id"], row["given"], "keep", row["given"]) for _, row in found.samples[:3].iterrows()]
+    write_decisions(one, table, rows[:2])
+    write_decisions(two, table, rows[1:])
+    assert (apply_review(table, [one, two], tmp_path / "labels.csv").labels["decision"] == "keep").sum() == 3
+    write_decisions(two, table, [(*rows[1][:2], "ambiguous", "")])
+    assert "Reviewers decided otherwise on 1 of the samples" in fails("apply-review", table, one, two)
+    write_decisions(two, table, [])
+    assert "has no decisions" in fails("apply-review", table, two)
+
+
+def test_decisions_hold_for_another_audit_of_the_same_labels(audited: tuple[Path, set[str], Audit]) -> None:
+    samples = audited[2].samples
+    again = samples.sample(frac=1, random_state=0).assign(rank=1, group="A")
+    assert audit_digest(again) == audit_digest(samples)
+    relabelled = samples.assign(given=samples["given"].replace({CLASSES[0]: CLASSES[1]}))
+    assert audit_digest(relabelled) != audit_digest(samples)
 
 
 def test_decisions_of_another_audit_or_of_nobody_are_refused(
