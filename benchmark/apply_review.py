@@ -1,4 +1,4 @@
-"""Puts decisions of a review, or of several, into a file of labels: `linc-bench apply-review audit.csv decisions.csv`."""
+"""Puts decisions of a review, or several, into a file of labels: `linc-bench apply-review audit.csv decisions.csv`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,17 +1,34 @@
 """What the README says is run, word for word."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from benchmark.cli import command_line, main
 from detectors.testing import check_detector
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
-OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+AUDIT, OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_an_audit_from_python(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        (tmp_path / "path/to/folder" / name).mkdir(parents=True)
+        for number in range(25):
+            pixels = generator.integers(256, size=(8, 8), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "path/to/folder" / name / f"{number}.png")
+    (tmp_path / "script.py").write_text(AUDIT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "50 images are too few to tell how many labels are wrong" in done.stdout
+    assert (tmp_path / "audits/folder/audit.html").exists()
 
 
 def test_scoring_logits_of_ones_own() -> None:
