@@ -374,12 +374,21 @@ def test_what_cannot_be_read_does_no_harm(opened: Opened, stored: str) -> None:
     chrome = opened(review(5, "b7"))
     chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)
     chrome.refresh()
-    is_told = stored[0] != "["
-    WebDriverWait(chrome, 10).until(lambda _: chrome.find_element(By.ID, "notice").is_displayed() == is_told)
+    WebDriverWait(chrome, 10).until(lambda _: "cannot be read" in chrome.find_element(By.ID, "notice").text)
     assert _content(chrome, "reviewed") == "0 of 5 reviewed"
     _press(chrome, "k")
     chrome.refresh()
     assert _content(chrome, "reviewed") == "1 of 5 reviewed"
+
+
+def test_decisions_of_an_older_page_are_kept(opened: Opened, tmp_path: Path) -> None:
+    """It did not store the given label."""
+    chrome = opened(review(5, "b6"))
+    stored = '[{"id": "image 1.png", "decision": "keep", "label": 1}]'
+    chrome.execute_script("localStorage.setItem('linc-bench-review-b6', arguments[0])", stored)
+    chrome.refresh()
+    WebDriverWait(chrome, 10).until(lambda _: _content(chrome, "reviewed") == "1 of 5 reviewed")
+    assert [row["given"] for row in _exported(chrome, tmp_path)] == [CLASSES[review(5, "b6").samples[1].given]]
 
 
 def test_each_audit_has_its_own_decisions(opened: Opened, tmp_path: Path) -> None:
