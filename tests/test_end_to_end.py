@@ -406,7 +406,7 @@ def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: 
     wrong by the chance of that draw, and every detector and seed inherits it.
     """
     results = tmp_path / "results"
-    seeds = [option for seed in range(10) for option in ("--noise-seed", str(seed))]
+    seeds = [option for seed in range(6) for option in ("--noise-seed", str(seed))]
     options = ["--dataset", str(odd_or_even), "--rate", "0.5", "--image-size", "32", "--epochs", "6", "--seed", "0"]
     # VoG and cross-validation alone would take most of the time; `linc-bench run` with all of them is in the notes.
     names = [detector.name for detector in DETECTORS if detector.name not in ("VoG", "confident learning")]
@@ -415,7 +415,7 @@ def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: 
     metrics = pd.read_csv(results / "metrics.csv")
     assert sorted(metrics["detector"].unique()) == sorted(names)
     for detector, group in metrics.groupby("detector"):
-        assert len(group) == 10
+        assert len(group) == 6
         assert ttest_1samp(group["auroc"], 0.5).pvalue > 0.001, detector
 
 
