@@ -136,13 +136,7 @@ def rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
 
 
 def _write(found: Audit, ranked: Ranked, data: Audited, means: Means) -> None:
-    table = found.folder / "audit.csv"
-    write_text(table, found.samples.to_csv(index=False, float_format="%.6g"))
-    write_text(found.folder / "rates.csv", found.rates.to_csv(index=False, float_format="%.4f"))
-    listed = pd.DataFrame(found.unreadable, columns=["id", "why"])
-    (found.folder / UNREADABLE_LIST).unlink(missing_ok=True)
-    if len(listed):
-        write_text(found.folder / UNREADABLE_LIST, listed.to_csv(index=False))
+    """audit.json first: it says whose folder this is, so that an interrupted audit may go on."""
     about = {
         "data": data.name,
         "source": str(data.source.resolve()),
@@ -155,6 +149,12 @@ def _write(found: Audit, ranked: Ranked, data: Audited, means: Means) -> None:
         "detectors": [settings_of(detector) for detector in DETECTORS],
     }
     write_json(found.folder / "audit.json", about | provenance())
+    write_text(found.folder / "audit.csv", found.samples.to_csv(index=False, float_format="%.6g"))
+    write_text(found.folder / "rates.csv", found.rates.to_csv(index=False, float_format="%.4f"))
+    listed = pd.DataFrame(found.unreadable, columns=["id", "why"])
+    (found.folder / UNREADABLE_LIST).unlink(missing_ok=True)
+    if len(listed):
+        write_text(found.folder / UNREADABLE_LIST, listed.to_csv(index=False))
 
 
 def audit_digest(samples: pd.DataFrame) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -223,6 +224,20 @@ def test_nothing_of_others_is_written_over(
     said = fails("apply-review", folder / "out" / "audit.csv", tmp_path / "d.csv", "--out", own)
     assert "is there already, and no review wrote it" in said
     assert own.read_text() == "path,label\na.png,a\n"
+
+
+def test_an_audit_interrupted_while_it_writes_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of(tmp_path / "data", ["a", "b"], 25)
+
+    def again() -> Audit:
+        return audit(tmp_path / "data", tmp_path / "out", backbone=SMALL, say=lambda text: None)
+
+    for name in ("write_json", "write_text", "write_review"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"benchmark.audit.{name}", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                again()
+    assert len(again().samples) == 50
 
 
 def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_path: Path) -> None:
