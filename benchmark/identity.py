@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,23 @@ def settings_of(value: Any) -> Json:
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
+
+
+def options_of(value: Any) -> dict[str, Json]:
+    """The fields of a settings value that differ from their defaults, nested ones too."""
+    options: dict[str, Json] = {}
+    for field in fields(value):
+        current = getattr(value, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if current != default:
+            options |= options_of(current) if is_dataclass(current) else {field.name: current}
+    return options
+
+
+def label_of(value: Any) -> str:
+    """Its name, and what differs from the defaults: what people read. Code reads `options_of`."""
+    options = ", ".join(f"{name}={option}" for name, option in options_of(value).items())
+    return f"{value.name} ({options})" if options else str(value.name)
 
 
 def own_file(value: Any) -> str | None:

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import RunRecord
-from benchmark.recorders import TRAIN_LOGITS, Signal
+from benchmark.record.recorders import TRAIN_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 from detectors.logits import best_other_class, given_class
 

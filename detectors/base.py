@@ -8,15 +8,16 @@ writes. Choices that people disagree on are fields.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import RunRecord
-from benchmark.recorders import Signal
-from benchmark.training import Recipe, Standard
+from benchmark.identity import label_of
+from benchmark.record.recorders import Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.training.loop import Recipe, Standard
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,4 @@ class Detector(ABC):
     @property
     def label(self) -> str:
         """Its name, and what differs from the defaults."""
-        changed = _changed(self)
-        return f"{self.name} ({', '.join(changed)})" if changed else self.name
-
-
-def _changed(value: Any) -> list[str]:
-    """Fields that differ from their defaults, nested ones too."""
-    parts = []
-    for one in fields(value):
-        current = getattr(value, one.name)
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        if current != default:
-            parts += _changed(current) if is_dataclass(current) else [f"{one.name}={current}"]
-    return parts
+        return label_of(self)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import RunRecord
-from benchmark.recorders import Signal
+from benchmark.record.recorders import Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 
 

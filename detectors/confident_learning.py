@@ -12,10 +12,10 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.model_selection import KFold
 
-from benchmark.history import History
-from benchmark.record import RunRecord
-from benchmark.recorders import Example, RunShape, Signal
-from benchmark.training import CrossEntropy, Job, Recipe, predict, train
+from benchmark.record.history import History
+from benchmark.record.recorders import Example, RunShape, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.training.loop import CrossEntropy, Job, Recipe, predict, train
 from detectors.base import Detector
 from detectors.logits import best_other_class, given_class
 

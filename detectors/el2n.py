@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, Signal
+from benchmark.record.recorders import EVAL_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 
 

@@ -20,14 +20,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmark.data import TrainingData
-from benchmark.error_count import VERSION, count_errors
-from benchmark.held_out import held_out_probabilities
+from benchmark.data.labelled import TrainingData
 from benchmark.identity import later
-from benchmark.mixture import Mixture, separate
-from benchmark.record import RunRecord
-from benchmark.recorders import Example, Predict, RunShape, Signal
-from benchmark.training import Embed, Objective, Recipe, TrainingSettings
+from benchmark.record.recorders import Example, Predict, RunShape, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.statistics.error_count import VERSION, count_errors
+from benchmark.statistics.held_out import held_out_probabilities
+from benchmark.statistics.mixture import Mixture, separate
+from benchmark.training.loop import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
 
 

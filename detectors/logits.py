@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import log_softmax
 
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
 
 Moment = Literal["presentation", "end of epoch"]
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.mixture import posterior_of_highest
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, Signal
+from benchmark.record.recorders import EVAL_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.statistics.mixture import posterior_of_highest
 from detectors.base import Detector
 from detectors.mean_loss import LastLoss
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, Signal
+from benchmark.record.recorders import EVAL_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 from detectors.logits import given_log_probability
 

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from benchmark.record import RunRecord
-from benchmark.recorders import EMBEDDING, Signal
+from benchmark.record.recorders import EMBEDDING, Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 
 

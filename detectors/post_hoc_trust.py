@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_softmax
 
-from benchmark.record import RunRecord
-from benchmark.recorders import Signal
+from benchmark.record.recorders import Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 from detectors.linc import LiNCRecipe
 from detectors.logits import Moment, given_class, logits_at

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.gradient_recorders import InputGradientSpread
-from benchmark.record import RunRecord
-from benchmark.recorders import Signal
+from benchmark.record.gradient_recorders import InputGradientSpread
+from benchmark.record.recorders import Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
-from benchmark.cli import main
+from benchmark.cli.command_line import main
 
 # Machines differ: speed is measured in benchmarks, never limited in a test. Examples repeat from run to run.
 settings.register_profile("repeatable", deadline=None, derandomize=True)

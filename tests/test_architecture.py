@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.training import train
+from benchmark.training.loop import train
 
 ROOT = Path(__file__).parent.parent
 CONTRACTS = {

@@ -16,18 +16,18 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from benchmark.apply_review import COLUMNS, apply_review
-from benchmark.audit import Audit, audit, audit_digest
-from benchmark.audited import read_audited
-from benchmark.backbones import Backbone
-from benchmark.cli import main
-from benchmark.datasets import describe_dataset
-from benchmark.error_count import count_errors
-from benchmark.features import store_id
-from benchmark.held_out import held_out_probabilities
-from benchmark.scores import read_scores
-from benchmark.suspicion import DETECTORS, HELD_OUT
-from benchmark.training import TrainingSettings
+from benchmark.audit.apply_review import COLUMNS, apply_review
+from benchmark.audit.audited import read_audited
+from benchmark.audit.ranking import DETECTORS, HELD_OUT
+from benchmark.audit.run_audit import Audit, audit, audit_digest
+from benchmark.cli.command_line import main
+from benchmark.data.datasets import describe_dataset
+from benchmark.networks.backbones import Backbone
+from benchmark.networks.feature_store import store_id
+from benchmark.runs.scores import read_scores
+from benchmark.statistics.error_count import count_errors
+from benchmark.statistics.held_out import held_out_probabilities
+from benchmark.training.loop import TrainingSettings
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
@@ -127,7 +127,7 @@ def test_a_second_call_gives_the_same_bytes_without_training(
 ) -> None:
     folder, _, _ = audited
     before = {name: (folder / "out" / name).read_bytes() for name in ("audit.csv", "audit.html", "rates.csv")}
-    monkeypatch.setattr("benchmark.pipeline.train_record", lambda unit: pytest.fail("it is there already"))
+    monkeypatch.setattr("benchmark.runs.pipeline.train_record", lambda unit: pytest.fail("it is there already"))
     audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
     assert {name: (folder / "out" / name).read_bytes() for name in before} == before
 
@@ -234,7 +234,7 @@ def test_an_audit_interrupted_while_it_writes_goes_on(tmp_path: Path, monkeypatc
 
     for name in ("write_json", "write_text", "write_review"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"benchmark.audit.{name}", Mock(side_effect=KeyboardInterrupt))
+            patch.setattr(f"benchmark.audit.run_audit.{name}", Mock(side_effect=KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 again()
     assert len(again().samples) == 50
@@ -261,7 +261,7 @@ def test_a_script_without_a_guard_gets_its_audit(tmp_path: Path) -> None:
     """With worker processes, each would run the script again."""
     folder_of(tmp_path / "data", ["a", "b"], 25)
     (tmp_path / "script.py").write_text(
-        "from benchmark.audit import audit\nfrom benchmark.backbones import Backbone\n"
+        "from benchmark.audit.run_audit import audit\nfrom benchmark.networks.backbones import Backbone\n"
         "print(len(audit('data', 'out', backbone=Backbone(image_size=32)).samples))\n"
     )
     command = [sys.executable, str(tmp_path / "script.py")]

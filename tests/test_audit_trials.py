@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmark.audit_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
-from benchmark.audit_trials import _logistic_regression
-from benchmark.cli import main
-from benchmark.suspicion import DETECTORS, HELD_OUT
+from benchmark.audit.ranking import DETECTORS, HELD_OUT
+from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
+from benchmark.audit.trials import _logistic_regression
+from benchmark.cli.command_line import main
 
 COUNT = 720
 SETTING = {"dataset": "breastmnist", "samples": 100, "rate": 0.1, CLEANLAB: 0.2, CLEANLAB_HELD_OUT: 0.1, "share": 0.1}
@@ -40,7 +40,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _try(folder: Path, code: str = "abc1234") -> int:
     options = ["--rate", "0", "--rate", "0.2", "--trials", "1", "--workers", "1"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmark.provenance.commit", lambda: code)
+        patch.setattr("benchmark.disk.provenance.commit", lambda: code)
         return main(["try-audit", str(folder / "four.npz"), "--results", str(folder / "results"), *options])
 
 
@@ -69,7 +69,7 @@ def test_the_page_has_the_trials_and_a_second_call_makes_none_again(
 ) -> None:
     assert "How many labels are wrong?" in (tried / "results" / "report.html").read_text()
     assert "cleanlab" in (tried / "results" / "tables" / "audit" / "precision.md").read_text()
-    monkeypatch.setattr("benchmark.audit_trials.rank_labels", lambda *_: pytest.fail("it is there already"))
+    monkeypatch.setattr("benchmark.audit.trials.rank_labels", lambda *_: pytest.fail("it is there already"))
     before = (tried / "results" / "audit_counts.csv").read_bytes()
     assert _try(tried) == 0
     assert (tried / "results" / "audit_counts.csv").read_bytes() == before

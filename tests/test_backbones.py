@@ -10,10 +10,17 @@ from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from torch import nn
 
-from benchmark.backbones import Backbone, SplitModel, load_backbone, split_model, untrained_backbone, weights_identity
 from benchmark.errors import LincBenchError
-from benchmark.features import preprocess
-from benchmark.weights import PACKAGED, fit_state_dict, read_state_dict
+from benchmark.networks.backbones import (
+    Backbone,
+    SplitModel,
+    load_backbone,
+    split_model,
+    untrained_backbone,
+    weights_identity,
+)
+from benchmark.networks.feature_store import preprocess
+from benchmark.networks.weights import PACKAGED, fit_state_dict, read_state_dict
 
 CPU = torch.device("cpu")
 # A class-token and a pooling transformer, LayerScale, convolutional networks of several families.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from benchmark.bootstrap import _Places, bootstrap_auroc, interval
+from benchmark.statistics.bootstrap import _Places, bootstrap_auroc, interval
 
 
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5))

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
 from detectors.base import Detector
 from detectors.mean_loss import MeanLoss
 from detectors.testing import CHECKS, CheckFailedError, check_detector

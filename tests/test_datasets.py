@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmark.datasets import describe_dataset, load_dataset
+from benchmark.data.datasets import describe_dataset, load_dataset
 from benchmark.errors import LincBenchError
 from tests.conftest import medmnist_arrays
 

@@ -14,15 +14,16 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from benchmark import cli, overrides
-from benchmark.cli import main
-from benchmark.layout import ResultsFolder
-from benchmark.plan import Sources, plan_study
-from benchmark.record import RunRecord
-from benchmark.recorders import TRAIN_LOGITS, Signal
-from benchmark.storage import locked
-from benchmark.studies import LineUp, Study, study_named
-from benchmark.table_files import merge_rows
+from benchmark.cli import command_line as cli
+from benchmark.cli import overrides
+from benchmark.cli.command_line import main
+from benchmark.disk.files import locked
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.tables import merge_rows
+from benchmark.record.recorders import TRAIN_LOGITS, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector
 from detectors.el2n import EL2N
 from detectors.linc import LiNCRecipe

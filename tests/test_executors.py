@@ -20,16 +20,16 @@ from distributed import Client, LocalCluster, Scheduler, SpecCluster, get_worker
 from distributed import Worker as DaskWorker
 from distributed.scheduler import KilledWorker
 
-from benchmark import pipeline
-from benchmark.cli import command_line, main
-from benchmark.dask_cluster import OnDask, _is_open_to_others, dask_executor
+from benchmark.cli.command_line import command_line, main
+from benchmark.cli.overrides import overridden
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
-from benchmark.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
-from benchmark.layout import ResultsFolder
-from benchmark.overrides import overridden
-from benchmark.pipeline import Outcome
-from benchmark.plan import Sources, plan_study
-from benchmark.studies import study_named
+from benchmark.execution.dask_cluster import OnDask, _is_open_to_others, dask_executor
+from benchmark.execution.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
+from benchmark.runs import pipeline
+from benchmark.runs.pipeline import Outcome
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.studies import study_named
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for, without_seconds
 from tests.test_readme import OWN_DETECTOR
@@ -165,7 +165,7 @@ def cluster_here(**options: object) -> LocalCluster:
 def test_no_scheduler_no_client_and_workers_of_many_threads_are_told(
     quick: Quick, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmark.dask_cluster.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("benchmark.execution.dask_cluster.SECONDS_TO_CONNECT", 1)
     assert "There is no Dask scheduler at tcp://127.0.0.1:9" in fails(
         *quick, "--dask", "tcp://127.0.0.1:9", "--results", tmp_path
     )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.backbones import Backbone, SplitModel, load_backbone
-from benchmark.datasets import Dataset, load_dataset
+from benchmark.data.datasets import Dataset, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.features import (
+from benchmark.networks.backbones import Backbone, SplitModel, load_backbone
+from benchmark.networks.feature_store import (
     begin_store,
     check_weights,
     compute_chunk,
@@ -25,7 +25,7 @@ from benchmark.features import (
     store_id,
     stores_in,
 )
-from benchmark.training import TrainingSettings
+from benchmark.training.loop import TrainingSettings
 
 BACKBONE = Backbone(image_size=32)
 

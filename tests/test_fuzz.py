@@ -21,12 +21,12 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 from safetensors.torch import save_file
 
-from benchmark.datasets import load_dataset
+from benchmark.data.datasets import load_dataset
+from benchmark.disk.files import UNREADABLE
 from benchmark.errors import LincBenchError
-from benchmark.record import open_record
-from benchmark.scores import read_scores
-from benchmark.storage import UNREADABLE
-from benchmark.weights import read_state_dict
+from benchmark.networks.weights import read_state_dict
+from benchmark.record.run_record import open_record
+from benchmark.runs.scores import read_scores
 from tests.conftest import medmnist_arrays
 
 CASES: Counter[str] = Counter()

@@ -7,11 +7,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmark.backbones import Backbone, SplitModel, untrained_backbone
-from benchmark.data import LabelledFeatures, TrainingData
-from benchmark.gradient_recorders import GradientNorms, InputGradientSpread
-from benchmark.recorders import EMBEDDING, RunContext, RunShape, Signal
-from benchmark.training import CrossEntropy, TrainingSettings, train
+from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.networks.backbones import Backbone, SplitModel, untrained_backbone
+from benchmark.record.gradient_recorders import GradientNorms, InputGradientSpread
+from benchmark.record.recorders import EMBEDDING, RunContext, RunShape, Signal
+from benchmark.training.loop import CrossEntropy, TrainingSettings, train
 
 MODELS = [("tf_efficientnet_lite0", 64), ("vit_tiny_patch16_224", 32), ("vit_small_patch14_dinov2", 28)]
 SIZE_OF = dict(MODELS)

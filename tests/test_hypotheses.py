@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.headlines import headlines
-from benchmark.hypotheses import (
+from benchmark.paper.headlines import headlines
+from benchmark.paper.hypotheses import (
     AVERAGED,
     EXPLAINS,
     GAIN,

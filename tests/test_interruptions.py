@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.record import open_record
-from benchmark.storage import whole_folder
+from benchmark.disk.files import whole_folder
+from benchmark.record.run_record import open_record
 from tests.conftest import score_bytes
 
 Quick = tuple[str, ...]

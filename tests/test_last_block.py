@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmark import last_block
-from benchmark.backbones import Backbone, SplitModel, split_model, untrained_backbone
-from benchmark.last_block import ClassTokenBlock, PointwiseConv, WholeBlock
+from benchmark.networks import last_block
+from benchmark.networks.backbones import Backbone, SplitModel, split_model, untrained_backbone
+from benchmark.networks.last_block import ClassTokenBlock, PointwiseConv, WholeBlock
 
 PLAIN_BLOCK, LAYER_SCALE = ("vit_tiny_patch16_224", 64), ("vit_small_patch14_dinov2", 56)
 BY_CLASS_TOKEN = [PLAIN_BLOCK, LAYER_SCALE, ("vit_small_patch14_reg4_dinov2", 56), ("vit_small_patch8_224.dino", 64)]

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from benchmark.data import LabelledFeatures, TrainingData
+from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.identity import settings_of
-from benchmark.recorders import Predict
-from benchmark.training import CrossEntropy, TrainingSettings
+from benchmark.record.recorders import Predict
+from benchmark.training.loop import CrossEntropy, TrainingSettings
 from detectors.linc import (
     COMPONENT,
     CORRECTED_LABELS,

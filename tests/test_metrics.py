@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.metrics import (
+from benchmark.data.noise import NOISE_KINDS, NoiseSettings, noise_named
+from benchmark.statistics.metrics import (
     accuracy_metrics,
     batch_mean_accuracy,
     correction_metrics,
     detection_metrics,
     why_undefined,
 )
-from benchmark.noise import NOISE_KINDS, NoiseSettings, noise_named
 
 truth_and_scores = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=2, max_size=60).filter(
     lambda rows: len({truth for truth, _ in rows}) == 2

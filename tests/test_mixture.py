@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.mixture import GaussianMixture
 
-from benchmark import mixture as module
-from benchmark.mixture import FITTED, posterior_of_highest, separate
+from benchmark.statistics import mixture as module
+from benchmark.statistics.mixture import FITTED, posterior_of_highest, separate
 
 
 def planted(n: int, means: list[float], deviations: list[float], weights: list[float]) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings, noise_named
 from benchmark.errors import LincBenchError
-from benchmark.noise import NOISE_KINDS, AnswerKey, NoiseSettings, noise_named
 
 labels_and_classes = st.integers(2, 9).flatmap(
     lambda classes: st.tuples(st.lists(st.integers(0, classes - 1), min_size=1, max_size=200), st.just(classes))

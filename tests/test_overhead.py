@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmark import growth, profiling
-from benchmark.cli import main
+from benchmark.cli.command_line import main
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
-from benchmark.gradient_recorders import InputGradientSpread
-from benchmark.growth import Point
-from benchmark.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History
-from benchmark.layout import ResultsFolder
-from benchmark.memory import is_known, peak_memory
-from benchmark.overhead import (
+from benchmark.execution.progress import Progress
+from benchmark.overhead import growth, profiling
+from benchmark.overhead.figures import CAPTIONS, draw_overhead
+from benchmark.overhead.growth import Point
+from benchmark.overhead.memory import is_known, peak_memory
+from benchmark.overhead.overhead import (
     RUNS_BETWEEN_TWINS,
     TWIN,
     Charges,
@@ -35,15 +35,15 @@ from benchmark.overhead import (
     users,
     variant_for,
 )
-from benchmark.overhead_plots import CAPTIONS, draw_overhead
-from benchmark.overhead_tables import exponent, growth_table, imagenet_note, overhead_groups
-from benchmark.profiling import shares_of, terms_of
-from benchmark.progress import Progress
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Predict, Recorder, RunContext, Signal
-from benchmark.studies import LineUp
-from benchmark.training import Recipe, Standard, TrainingSettings
-from benchmark.workbench import Measured, Synthetic
+from benchmark.overhead.profiling import shares_of, terms_of
+from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
+from benchmark.overhead.workbench import Measured, Synthetic
+from benchmark.record.gradient_recorders import InputGradientSpread
+from benchmark.record.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Predict, Recorder, RunContext, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.runs.studies import LineUp
+from benchmark.training.loop import Recipe, Standard, TrainingSettings
 from detectors import DETECTORS, LINE_UPS, detector_named
 from detectors.confident_learning import CrossValidation
 from detectors.linc import LiNCRecipe

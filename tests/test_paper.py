@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark.paper import AUC_LEAD, DETECTION, aggregates, best_on_clean, clean_accuracy, noisy_accuracy
+from benchmark.paper.numbers import AUC_LEAD, DETECTION, aggregates, best_on_clean, clean_accuracy, noisy_accuracy
 
 
 def test_tables_are_whole() -> None:

@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 import torch
 
-from benchmark.augmentation import flip_and_crop
-from benchmark.backbones import Backbone, load_backbone, untrained_backbone
-from benchmark.cli import main
-from benchmark.data import LabelledFeatures, TrainingData
-from benchmark.datasets import load_dataset
+from benchmark.cli.command_line import main
+from benchmark.data.datasets import load_dataset
+from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
-from benchmark.features import LiveImages
-from benchmark.history import History
-from benchmark.last_block import ClassTokenBlock
-from benchmark.record import open_record
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
-from benchmark.training import CrossEntropy, TrainingSettings, predict, train
+from benchmark.networks.backbones import Backbone, load_backbone, untrained_backbone
+from benchmark.networks.feature_store import LiveImages
+from benchmark.networks.last_block import ClassTokenBlock
+from benchmark.record.history import History
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.record.run_record import open_record
+from benchmark.training.augmentation import flip_and_crop
+from benchmark.training.loop import CrossEntropy, TrainingSettings, predict, train
 from tests.conftest import score_bytes
 
 BACKBONE = Backbone(image_size=32)

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from benchmark import plots
-from benchmark.diagram import overview
+from benchmark.paper.diagram import overview
+from benchmark.report import figures as plots
 
 Tables = dict[str, pd.DataFrame]
 Rows = dict[str, list[dict[str, Any]]]

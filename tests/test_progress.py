@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmark import progress
-from benchmark.layout import ResultsFolder
-from benchmark.plan import Sources, plan_study
-from benchmark.progress import Progress
-from benchmark.storage import write_json
-from benchmark.studies import study_named
+from benchmark.disk.files import write_json
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.execution import progress
+from benchmark.execution.progress import Progress
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.studies import study_named
 from tests.test_interruptions import wait_for
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark.cli import command_line, main
+from benchmark.cli.command_line import command_line, main
 from detectors.testing import check_detector
 
 README = (Path(__file__).parent.parent / "README.md").read_text()

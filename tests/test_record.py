@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark import provenance
-from benchmark import record as record_module
+from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
-from benchmark.record import RunRecord, open_record
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.record import run_record as record_module
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.record.run_record import RunRecord, open_record
 from detectors.linc import COMPONENT, TRUST
 
 

@@ -8,8 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark import paper
-from benchmark.claims import (
+from benchmark.cli.command_line import main
+from benchmark.display.tables import (
+    against_linc,
+    as_latex,
+    epochs_table,
+    escape_latex,
+    mean_and_spread,
+    rank_table,
+    speed_table,
+)
+from benchmark.paper import numbers as paper
+from benchmark.paper.claims import (
     accuracy_claims,
     aggregate_claims,
     clean_claims,
@@ -19,17 +29,7 @@ from benchmark.claims import (
     lead_claims,
     sentence_claims,
 )
-from benchmark.cli import main
-from benchmark.paper_tables import clean_table, detection_table, noisy_table
-from benchmark.tables import (
-    against_linc,
-    as_latex,
-    epochs_table,
-    escape_latex,
-    mean_and_spread,
-    rank_table,
-    speed_table,
-)
+from benchmark.paper.tables import clean_table, detection_table, noisy_table
 
 ABOUT = {
     "backbone": "vit_small_patch14_dinov2",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli import command_line
-from benchmark.layout import ResultsFolder
-from benchmark.overrides import overridden
-from benchmark.plan import Sources, plan_study
-from benchmark.studies import STUDIES, Study, study_named
+from benchmark.cli.command_line import command_line
+from benchmark.cli.overrides import overridden
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.studies import STUDIES, Study, study_named
 from detectors import LINE_UPS, detector_named
 
 

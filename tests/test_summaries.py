@@ -5,13 +5,13 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from benchmark.evaluation import JUDGEMENT
-from benchmark.figure_data import epochs_read
-from benchmark.layout import ResultsFolder
-from benchmark.names import dataset_title, in_words, network_title, paper_dataset, telling
-from benchmark.report import make_report
-from benchmark.table_files import with_runs
-from benchmark.tables import accuracy_summary, detection_summary, effort_table, in_common, short_titles
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.tables import with_runs
+from benchmark.display.tables import accuracy_summary, detection_summary, effort_table, in_common, short_titles
+from benchmark.evaluation.evaluate import JUDGEMENT
+from benchmark.evaluation.figure_data import epochs_read
+from benchmark.report.report import make_report
+from benchmark.wording import dataset_title, in_words, network_title, paper_dataset, telling
 from tests.test_plots import made_up_study
 
 STUDY = made_up_study()

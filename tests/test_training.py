@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from sklearn.model_selection import KFold
 from torch import nn
 
-from benchmark.backbones import SplitModel
-from benchmark.data import LabelledFeatures, TrainingData
-from benchmark.history import History
-from benchmark.last_block import WholeBlock
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
-from benchmark.training import CrossEntropy, Job, Recipe, Standard, TrainingSettings, predict, train
+from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.networks.backbones import SplitModel
+from benchmark.networks.last_block import WholeBlock
+from benchmark.record.history import History
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
+from benchmark.training.loop import CrossEntropy, Job, Recipe, Standard, TrainingSettings, predict, train
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
 from detectors.linc import LiNCRecipe
 

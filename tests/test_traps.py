@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.metrics import detection_metrics
-from benchmark.noise import NOISE_KINDS, AnswerKey, NoiseSettings
-from benchmark.record import RunRecord
-from benchmark.scores import SCORE_DTYPE, read_scores
-from benchmark.storage import write_json, write_npy
+from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings
+from benchmark.disk.files import write_json, write_npy
+from benchmark.record.run_record import RunRecord
+from benchmark.runs.scores import SCORE_DTYPE, read_scores
+from benchmark.statistics.metrics import detection_metrics
 from detectors import DETECTORS, Detector
 from detectors.testing import planted_record
 

@@ -16,19 +16,20 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmark import evaluation, pipeline
-from benchmark.cli import main
-from benchmark.datasets import Dataset
-from benchmark.doctor import DAMAGED, OLDER, ORPHANED, UNKNOWN, examine
+from benchmark.cli.command_line import main
+from benchmark.data.datasets import Dataset
+from benchmark.disk.files import SEAL, locked, open_array, seal
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
-from benchmark.executors import InProcessExecutor, WorkerDied
+from benchmark.evaluation import evaluate as evaluation
+from benchmark.execution.executors import InProcessExecutor, WorkerDied
+from benchmark.execution.progress import Progress
 from benchmark.identity import digest_of
-from benchmark.layout import ResultsFolder
-from benchmark.pipeline import ATTEMPTS
-from benchmark.plan import Unit
-from benchmark.progress import Progress
-from benchmark.status import read_status
-from benchmark.storage import SEAL, locked, open_array, seal
+from benchmark.runs import pipeline
+from benchmark.runs.pipeline import ATTEMPTS
+from benchmark.runs.plan import Unit
+from benchmark.upkeep.doctor import DAMAGED, OLDER, ORPHANED, UNKNOWN, examine
+from benchmark.upkeep.status import read_status
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
 
@@ -162,7 +163,7 @@ def test_what_cannot_be_read_now_is_not_called_damaged(
         return open_array(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr("benchmark.record.open_array", too_many)
+        patch.setattr("benchmark.record.run_record.open_array", too_many)
         assert main([*quick, "--workers", "1", "--results", str(copied)]) == 1
         assert "Too many open files" in said(capsys)
         rows = pd.read_csv(copied / "metrics.csv")

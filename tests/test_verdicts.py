@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark import paper
-from benchmark.findings import findings_table
-from benchmark.verdicts import (
+from benchmark.paper import numbers as paper
+from benchmark.paper.findings import findings_table
+from benchmark.paper.verdicts import (
     APPROACHED,
     CONTRADICTED,
     FARTHER,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark import cli
-from benchmark.backbones import Backbone
-from benchmark.cli import main
-from benchmark.studies import STUDIES, Grid, LineUp, Study
-from benchmark.training import TrainingSettings
-from benchmark.verify import DIFFERS, MISSING, SAME, WITHIN, judge
+from benchmark.cli import command_line as cli
+from benchmark.cli.command_line import main
+from benchmark.networks.backbones import Backbone
+from benchmark.runs.studies import STUDIES, Grid, LineUp, Study
+from benchmark.training.loop import TrainingSettings
+from benchmark.upkeep.verify import DIFFERS, MISSING, SAME, WITHIN, judge
 from detectors import detector_named
 from detectors.el2n import EL2N
 from detectors.grand import GraNd

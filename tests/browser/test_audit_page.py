@@ -8,8 +8,8 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from benchmark.audit import audit
-from benchmark.cli import main
+from benchmark.audit.run_audit import audit
+from benchmark.cli.command_line import main
 from tests.browser.test_page import _show_at
 from tests.browser.test_review import _content, _press
 from tests.test_audit import COUNT, SMALL, write_folder

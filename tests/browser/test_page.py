@@ -13,8 +13,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
+from benchmark.display.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.errors import LincBenchError
-from benchmark.page import Page, PageFigure, PageTable, Section, write_page
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = ["<script>alert(1)</script>", '"onmouseover="alert(2)', "</table><img src=x onerror=alert(3)>", "{{ 7 * 7 }}"]

@@ -18,8 +18,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from benchmark.audit.review_page import Review, ReviewSample, thumbnail, write_review
 from benchmark.errors import LincBenchError
-from benchmark.review_page import Review, ReviewSample, thumbnail, write_review
 from tests.browser.test_page import _show_at
 
 CLASSES = ("nevus", "melanoma", "keratosis", "naevus, blue")

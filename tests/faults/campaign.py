@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark import storage
-from benchmark.cli import main
-from benchmark.evaluation import TABLES
+from benchmark.cli.command_line import main
+from benchmark.disk import files as storage
+from benchmark.evaluation.evaluate import TABLES
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import pipeline
+from benchmark.runs import pipeline
 from tests.faults.campaign import KINDS, Campaign
 from tests.test_interruptions import Quick
 

@@ -4,8 +4,8 @@ import resource
 
 import numpy as np
 
-from benchmark.bootstrap import bootstrap_auroc
-from benchmark.metrics import detection_metrics
+from benchmark.statistics.bootstrap import bootstrap_auroc
+from benchmark.statistics.metrics import detection_metrics
 from tests.speed.conftest import Note
 
 SAMPLES, DETECTORS, DRAWS = 100_000, 10, 1000

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmark import mixture
-from benchmark.mixture import separate
-from benchmark.overhead import Variant, measure_seconds, variant_for
-from benchmark.training import TrainingSettings
-from benchmark.workbench import Synthetic
+from benchmark.overhead.overhead import Variant, measure_seconds, variant_for
+from benchmark.overhead.workbench import Synthetic
+from benchmark.statistics import mixture
+from benchmark.statistics.mixture import separate
+from benchmark.training.loop import TrainingSettings
 from detectors import DETECTORS, detector_named
 from tests.speed.conftest import Note
 

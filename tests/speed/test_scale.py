@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmark.cli import main
-from benchmark.evaluation import TABLES, evaluate
-from benchmark.executors import make_executor
-from benchmark.layout import ResultsFolder
-from benchmark.pipeline import Outcome
-from benchmark.plan import Plan, Sources, Unit, plan_study
-from benchmark.report import make_report
-from benchmark.status import read_status
-from benchmark.storage import seal
-from benchmark.studies import Study, study_named
+from benchmark.cli.command_line import main
+from benchmark.disk.files import seal
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.evaluation.evaluate import TABLES, evaluate
+from benchmark.execution.executors import make_executor
+from benchmark.report.report import make_report
+from benchmark.runs.pipeline import Outcome
+from benchmark.runs.plan import Plan, Sources, Unit, plan_study
+from benchmark.runs.studies import Study, study_named
+from benchmark.upkeep.status import read_status
 from tests.speed.conftest import Note
 
 SEEDS, UNITS = 2500, 500

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.record import RunRecord
-from benchmark.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
+from benchmark.record.run_record import RunRecord
 from detectors import DETECTORS, Detector
 from detectors.linc import TRUST
 from tests.speed.conftest import Note
@@ -26,7 +26,7 @@ MEMORY_ABOVE_IDLE = 500e6
 MEASURE = """
 import sys
 from pathlib import Path
-from benchmark.memory import peak_memory
+from benchmark.overhead.memory import peak_memory
 from detectors import detector_named
 from tests.speed.test_scoring import tissue_record
 record, detector = tissue_record(Path(sys.argv[1])), detector_named(sys.argv[2])

@@ -18,13 +18,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmark.backbones import Backbone, SplitModel, untrained_backbone
-from benchmark.data import LabelledFeatures, TrainingData
-from benchmark.gradient_recorders import IMAGES_AT_ONCE, InputGradientSpread, View, input_gradients
-from benchmark.pipeline import set_up_torch
-from benchmark.recorders import TRAIN_LOGITS, Predict, Recorder, RunContext, RunShape
-from benchmark.storage import MappedRows
-from benchmark.training import CrossEntropy, TrainingSettings, train
+from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.disk.files import MappedRows
+from benchmark.networks.backbones import Backbone, SplitModel, untrained_backbone
+from benchmark.record.gradient_recorders import IMAGES_AT_ONCE, InputGradientSpread, View, input_gradients
+from benchmark.record.recorders import TRAIN_LOGITS, Predict, Recorder, RunContext, RunShape
+from benchmark.runs.pipeline import set_up_torch
+from benchmark.training.loop import CrossEntropy, TrainingSettings, train
 from tests.speed.conftest import Note
 
 CLASSES, BATCH = 11, 128
@@ -252,7 +252,7 @@ WATCHED = """
 import sys
 from pathlib import Path
 import torch
-from benchmark.memory import peak_memory
+from benchmark.overhead.memory import peak_memory
 from tests.speed import test_training
 torch.set_num_threads(1)
 work = getattr(test_training, sys.argv[1])(Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,50 @@
+"""What every result carries of the machine and the code that made it."""
+
+import platform
+import resource
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmark.identity import Json
+
+CODE = ("benchmark", "detectors")
+NOTED_LIBRARIES = ("torch", "timm", "numpy", "scikit-learn", "scipy", "pandas", "medmnist")
+
+
+def provenance() -> Json:
+    peak_unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
+    return {
+        "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * peak_unit,
+        "versions": {name: version(name) for name in NOTED_LIBRARIES} | {"python": platform.python_version()},
+        "machine": platform.machine(),
+        "commit": commit(),
+    }
+
+
+def origin() -> dict[str, Json]:
+    """The same in columns, for the rows of a table."""
+    about = provenance()
+    libraries = ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")
+    return {"commit": about["commit"], "machine": about["machine"]} | {one: about["versions"][one] for one in libraries}
+
+
+def commit() -> str:
+    """The last commit of the code, and whether it was changed since: noted, not part of any identity.
+
+    A study writes into results/ and figures/, which is no change of the code, and nor is committing what it wrote.
+    """
+    release = f"release {version('linc-bench')}"
+    try:
+        known = _git("log", "-1", "--format=%h", "--", *CODE)  # none if the repository is somebody else's
+        changed = _git("status", "--porcelain", "--", *CODE)
+    except OSError:  # no git on this machine
+        return release
+    return f"{known}-dirty" if known and changed else known or release
+
+
+def _git(*arguments: str) -> str:
+    """What git says of the folder above this one; nothing where it is no repository."""
+    above = Path(__file__).parents[2]
+    return subprocess.run(["git", "-C", above, *arguments], capture_output=True, text=True).stdout.strip()

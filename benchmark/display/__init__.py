@@ -1,0 +1,1 @@
+"""How tables, figures and pages look, whatever they show."""

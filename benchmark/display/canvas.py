@@ -1,0 +1,128 @@
+"""What all figures share: theme, styles, grids of panels, legends, and files with the same bytes every time."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from benchmark.disk.files import write_bytes
+
+COLOURS = sns.color_palette("colorblind")
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+MARKERS = "osD^vPX<>"  # 45 pairs with the lines before one comes again
+DPI = 150
+LABEL_WIDTH, TITLE_WIDTH = 48, 42  # characters of a detector's label per line, beside a panel and above it
+LINC_STYLE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2.4}
+
+sns.set_theme(context="paper", style="ticks")
+plt.rcParams.update(
+    {
+        "svg.hashsalt": "linc-bench",
+        "svg.fonttype": "none",
+        "savefig.dpi": DPI,
+        "savefig.bbox": "tight",
+        "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that bytes do not depend on a machine's fonts
+        "axes.labelsize": 7.5,
+        "axes.titlesize": 8,
+        "axes.titlelocation": "left",
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "legend.fontsize": 7,
+        "legend.frameon": False,
+        "hatch.linewidth": 0.5,
+    }
+)
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Colour, line and marker of the index-th line; line and marker alone tell them apart."""
+    colour, line, marker = (cycle[index % len(cycle)] for cycle in (COLOURS, LINES, MARKERS))
+    return {"color": colour, "linestyle": line, "marker": marker, "markersize": 3.5, "linewidth": 1.1}
+
+
+def panels(
+    count: int, size: tuple[float, float], margin: float = 0.0, columns: int = 3, entries: int = 0, **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A grid of panels of this size in inches, with a margin for long labels and room for a legend's entries below.
+
+    So many columns at most, and no more than it takes for as few rows: four panels are two by two, not three and one.
+    """
+    rows, alone = -(-count // columns), 1.4 if count == 1 and not margin else 1.0
+    columns = -(-count // rows)
+    inches = (margin + alone * size[0] * columns, alone * size[1] * rows + 0.4 + 0.17 * -(-entries // max(2, columns)))
+    figure, axes = plt.subplots(rows, columns, figsize=inches, squeeze=False, layout="constrained", **shared)
+    for unused in axes.flat[count:]:
+        unused.remove()
+    return figure, list(axes.flat[:count])
+
+
+def room(labels: list[str]) -> tuple[float, int]:
+    """Inches that labels beside a panel need, and how many lines the longest has."""
+    lines = [label.split("\n") for label in labels]
+    return 0.3 + 0.06 * max(len(line) for label in lines for line in label), max(len(label) for label in lines)
+
+
+def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
+    """Labels of the x axis where no panel stands below, of a shared y axis in the first column."""
+    columns = _columns(axes)
+    for index, axis in enumerate(axes):
+        is_lowest, is_first = index + columns >= len(axes), index % columns == 0 or not share_y
+        axis.tick_params(labelbottom=is_lowest, labelleft=is_first)
+        axis.set_xlabel(axis.get_xlabel() if is_lowest else "")
+        axis.set_ylabel(axis.get_ylabel() if is_first else "")
+
+
+def stretch_towards_one(axes: list[Axes], lowest: float, highest: float) -> None:
+    """The x axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
+    highest = min(highest + (1 - highest) / 4, 0.9998)
+    ticks = [tick for tick in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999) if lowest < tick < highest]
+    for axis in axes:
+        axis.set_xscale("function", functions=(lambda x: -np.log10(np.clip(1 - x, 1e-4, None)), lambda y: 1 - 10.0**-y))
+        axis.set_xlim(lowest, highest)
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], size=6.5)
+        axis.minorticks_off()
+
+
+def root_scale(axis: Axes, highest: float) -> None:
+    """The y axis of counts: few are seen beside many; round numbers that stand apart."""
+    ticks = [0]
+    for count in (leading * 10**zeros for zeros in range(7) for leading in (1, 2, 5)):
+        if count <= highest and np.sqrt(count) - np.sqrt(ticks[-1]) >= np.sqrt(highest) / 6:
+            ticks.append(count)
+    axis.set_yscale("function", functions=(np.sqrt, np.square))
+    axis.set_yticks(ticks, [f"{count:,}" for count in ticks])
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist], axes: list[Axes]) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(2, _columns(axes)), handlelength=4)
+
+
+def _columns(axes: list[Axes]) -> int:
+    grid = axes[0].get_gridspec()
+    return 1 if grid is None else grid.ncols
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """SVG and PNG, with the same bytes every time; a palette makes the PNG a third as large."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not for every format
+    vector, pixels, smaller = BytesIO(), BytesIO(), BytesIO()
+    figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(pixels, format="png")
+    plt.close(figure)
+    indexed = Image.open(pixels).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    indexed.save(smaller, format="png", optimize=True, dpi=(DPI, DPI))
+    write_bytes(folder / f"{name}.svg", vector.getvalue())
+    write_bytes(folder / f"{name}.png", smaller.getvalue())

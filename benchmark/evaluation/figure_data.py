@@ -1,0 +1,139 @@
+"""What figures and tables are made from, beside the metrics: small rows from a run's record, scores and answer key."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
+
+from benchmark.data.noise import AnswerKey
+from benchmark.identity import Json
+from benchmark.record.recorders import TRAIN_LOGITS
+from benchmark.record.run_record import RunRecord
+from benchmark.statistics.metrics import correction_metrics, roc_points
+from detectors import Detector
+from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCRecipe
+from detectors.logits import given_class
+
+BINS, MAP_BINS = 40, 32
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run whose answers are known."""
+
+    record: RunRecord
+    key: AnswerKey
+
+    @property
+    def is_mislabelled(self) -> np.ndarray:
+        return self.key.is_mislabelled(self.record.given_labels)
+
+
+def auc_by_epochs(runs: list[Judged], detector: Detector) -> list[Json]:
+    """The detector's AUROC had training ended after 1, 2, … epochs; of several runs, that of their mean scores."""
+    epochs, truth = epochs_read(runs[0].record.epochs), runs[0].is_mislabelled
+
+    def after(count: int) -> float:
+        scores = [detector.score(run.record.first_epochs(count)) for run in runs]
+        return float(roc_auc_score(truth, np.mean(scores, axis=0)))
+
+    with ThreadPoolExecutor() as threads:  # numpy lets them run side by side
+        aurocs = list(threads.map(after, epochs))
+    return [{"epochs_read": count, "auroc": round(auroc, 6)} for count, auroc in zip(epochs, aurocs, strict=True)]
+
+
+def epochs_read(epochs: int) -> list[int]:
+    """After how many epochs AUROCs are computed: each of the first ten, where most changes, then every fifth."""
+    return [*range(1, min(10, epochs) + 1), *range(15, epochs, 5), *([epochs] if epochs > 10 else [])]
+
+
+def reads_a_history(detector: Detector) -> bool:
+    """Whether it can be scored on the first epochs of a run."""
+    return bool(detector.needs) and all(signal.per_epoch for signal in detector.needs)
+
+
+def corrections(run: Judged, recipe: LiNCRecipe) -> list[Json]:
+    """How LiNC corrected, over all samples and for each true class; nothing if training ended before the mixture.
+
+    Where it abstained, nothing was corrected, which is what the rows say.
+    """
+    if (np.asarray(run.record[COMPONENT]) < 0).all() and not recipe.may_abstain:
+        return []
+    record, clean = run.record, run.key.clean_labels
+    arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
+    phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}
+    groups = {"all": np.ones(len(clean), dtype=bool)} | {str(label): clean == label for label in np.unique(clean)}
+    return [
+        phases | {"class": name, "in_class": int(members.sum())} | correction_metrics(*(a[members] for a in arrays))
+        for name, members in groups.items()
+    ]
+
+
+def trust_histogram(run: Judged, recipe: LiNCRecipe) -> list[Json]:
+    """Trust after the warm-up, binned, for truly clean and truly mislabelled samples."""
+    trust = run.record[TRUST][min(recipe.warm_up, run.record.epochs) - 1]
+    edges = np.histogram_bin_edges(trust.astype(np.float64), bins=BINS)
+    return [
+        {"subset": subset, "from": float(low), "to": float(high), "count": int(count)}
+        for subset, members in _subsets(run).items()
+        for low, high, count in zip(edges[:-1], edges[1:], np.histogram(trust[members], edges)[0], strict=True)
+    ]
+
+
+def mixture_components(run: Judged) -> list[Json]:
+    return [
+        {"component": index, "mean": mean, "standard_deviation": deviation, "weight": weight}
+        for index, (mean, deviation, weight) in enumerate(np.asarray(run.record[TRUST_MIXTURE]).tolist())
+        if weight
+    ]
+
+
+def data_map(run: Judged) -> list[Json]:
+    """Mean and spread over epochs of the given label's probability, binned; cells without samples are left out."""
+
+    def moments(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        probability_EB = given_class(softmax(logits_EBK.astype(np.float64), axis=2), labels_B)
+        return np.stack([probability_EB.mean(axis=0), probability_EB.std(axis=0)], axis=1)
+
+    confidence_N, variability_N = run.record.map_samples(moments, TRAIN_LOGITS).T
+    edges = np.linspace(0, 1, MAP_BINS + 1), np.linspace(0, 0.5, MAP_BINS + 1)
+    rows: list[Json] = []
+    for subset, members in _subsets(run).items():
+        counts = np.histogram2d(confidence_N[members], variability_N[members], edges)[0].astype(int)
+        for i, j in zip(*np.nonzero(counts), strict=True):
+            rows.append(
+                {
+                    "subset": subset,
+                    "confidence_from": float(edges[0][i]),
+                    "variability_from": float(edges[1][j]),
+                    "count": int(counts[i, j]),
+                }
+            )
+    return rows
+
+
+def roc(is_mislabelled: np.ndarray, scores: np.ndarray) -> list[Json]:
+    return [
+        {"false_positive_rate": round(float(x), 5), "true_positive_rate": round(float(y), 5)}
+        for x, y in zip(*roc_points(is_mislabelled, scores), strict=True)
+    ]
+
+
+def agreement(scores_of: Mapping[str, np.ndarray]) -> Iterable[Json]:
+    """Spearman's rank correlation of every two detectors; constant scores agree with nothing."""
+    names = list(scores_of)
+    with np.errstate(invalid="ignore"):
+        correlation = np.atleast_2d(np.corrcoef([rankdata(scores_of[name]) for name in names]))
+    return [
+        {"detector": one, "other": other, "rank_correlation": round(float(np.nan_to_num(correlation[i, j])), 4)}
+        for i, one in enumerate(names)
+        for j, other in enumerate(names)
+    ]
+
+
+def _subsets(run: Judged) -> dict[str, np.ndarray]:
+    return {"clean": ~run.is_mislabelled, "mislabelled": run.is_mislabelled}

@@ -1,0 +1,138 @@
+"""Units on a Dask cluster: of this machine, or of many by Dask's own deployments (SLURM, PBS, Kubernetes …).
+
+Workers see the results folder, the data and the weights under the same paths: a shared file system.
+"""
+
+import logging
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmark.errors import LincBenchError
+from benchmark.runs.own_detectors import load_file
+
+try:
+    from distributed import Client, LocalCluster, default_client, get_worker
+    from distributed.cfexecutor import ClientExecutor
+except ImportError as error:
+    raise LincBenchError("--dask needs Dask. Install it with: pip install -e '.[dask]'") from error
+
+LOCAL, CURRENT = "local", "current"
+GPU = "GPU"  # the resource that workers with an accelerator declare
+SECONDS_TO_CONNECT = 20
+
+
+class OnDask(ClientExecutor):  # type: ignore[misc]
+    """Dask's own executor, which can also be told to give up what has not begun.
+
+    Calls travel as bytes, since a scheduler unpacks what it is sent and does not know anybody's own detectors.
+    """
+
+    def __init__(self, client: Client, files: tuple[Path, ...], **options: Any) -> None:
+        super().__init__(client, pure=False, **options)
+        self.files = files
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return super().submit(_carry_out, self.files, pickle.dumps((function, arguments, named)))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=wait and not cancel_futures)
+
+
+def _carry_out(files: tuple[Path, ...], call: bytes) -> Any:
+    worker = get_worker()
+    _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were looked at
+    for path in files:
+        load_file(path)
+    function, arguments, named = pickle.loads(call)
+    return function(*arguments, **named)
+
+
+@contextmanager
+def dask_executor(
+    address: str,
+    workers: int,
+    detector_files: tuple[Path, ...] = (),
+    device: str = "cpu",
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[OnDask]:
+    """On `local` worker processes, on the cluster of the `current` client of this program, or on that of an address."""
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(logging.CRITICAL)  # what goes wrong is told in a sentence, not by every part of Dask at length
+    resources = {} if device == "cpu" else {GPU: 1}
+    with _client(address, workers, resources) as client:
+        say(f"Dask cluster {client.scheduler.address}; waiting for a worker")
+        if _is_open_to_others(client.scheduler.address):
+            say("note: it is not encrypted, and Dask runs whatever it is sent. Use TLS, or a network of your own.")
+        client.wait_for_workers(1)
+        _check(client, device)
+        with OnDask(client, detector_files, **({"resources": resources} if resources else {})) as executor:
+            yield executor
+
+
+@contextmanager
+def _client(address: str, workers: int, resources: Mapping[str, int]) -> Iterator[Client]:
+    if address == CURRENT:
+        yield _current_client()
+    elif address == LOCAL:
+        # One thread per process, since the threads of a run are its own setting; loopback, since Dask runs any code; no
+        # limit of memory, since Dask would count the pages of mapped features.
+        options = {"threads_per_worker": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(workers, **options, resources=dict(resources)) as cluster, Client(cluster) as client:
+            yield client
+    else:
+        with _client_at(address) as client:
+            yield client
+
+
+def _current_client() -> Client:
+    try:
+        return default_client()
+    except ValueError as error:
+        raise LincBenchError(
+            "--dask current is for Python programs that have opened a distributed.Client; there is none here."
+        ) from error
+
+
+def _client_at(address: str) -> Client:
+    try:
+        return Client(address, timeout=SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise LincBenchError(
+            f"There is no Dask scheduler at {address} ({error}). Give the address that it shows, such as "
+            "tcp://127.0.0.1:8786, or use --dask local."
+        ) from error
+
+
+def _check(client: Client, device: str) -> None:
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    for name, worker in workers.items():
+        _check_threads(name, worker["nthreads"])
+    if device != "cpu" and not any(GPU in worker["resources"] for worker in workers.values()):
+        raise LincBenchError(
+            f"No Dask worker says that it has an accelerator. Start one per {device} device with: dask worker ADDRESS "
+            f"--nthreads 1 --resources {GPU}=1 (of several in a machine, each with its own CUDA_VISIBLE_DEVICES); or "
+            "choose --device cpu."
+        )
+
+
+def _check_threads(name: str, threads: int) -> None:
+    """A process that runs two units in threads would have them share torch's settings."""
+    if threads != 1:
+        raise LincBenchError(
+            f"The Dask worker {name} has {threads} threads; a run has its process for itself. Start workers with "
+            "--nthreads 1 (and --nworkers as many as there are processors)."
+        )
+
+
+def _is_open_to_others(address: str) -> bool:
+    parts = urlsplit(address)
+    return (
+        parts.scheme == "tcp"
+        and parts.hostname not in ("localhost", "::1")
+        and not str(parts.hostname).startswith("127.")
+    )

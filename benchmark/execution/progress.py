@@ -1,0 +1,128 @@
+"""Progress with time left: bars in a terminal, a line now and then in a log file.
+
+Units tell how far they are through small files in the results folder, so it works alike for every executor.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.runs.plan import Plan, Unit
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+def console_for(stderr: bool = False) -> Console:
+    """As wide as the terminal; in a log file wide enough for a table."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=120)
+
+
+class Progress:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._pending: dict[str, Unit] = {}
+        self._epochs_done: dict[str, int] = {}  # of pending units, as last told
+        self._said: set[str] = set()
+
+    def say(self, text: str) -> None:
+        self._said.add(text)
+        self.console.print(text, highlight=False, markup=False)
+
+    def say_once(self, text: str) -> None:
+        if text not in self._said:
+            self.say(text)
+
+    @contextmanager
+    def features(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        with self.counting(f"features of {name}, images") as update:
+            yield update
+
+    @contextmanager
+    def units(self, plan: Plan) -> Iterator[None]:
+        """Shows epochs over all runs that are to be trained; nothing if all are there."""
+        self._pending = {unit.run.run_id: unit for unit in plan.to_train}
+        epochs = sum(unit.run.training.epochs for unit in self._pending.values())
+        if not epochs:
+            yield
+            return
+        runs, stop = len(self._pending), threading.Event()
+        with self.counting(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
+
+            def watch() -> None:
+                while not stop.wait(0.5):
+                    update(epochs - self._epochs_left(plan.sources.results), epochs)
+
+            watcher = threading.Thread(target=watch, daemon=True)
+            watcher.start()
+            try:
+                yield
+            finally:
+                stop.set()
+                watcher.join()
+            update(epochs - self._epochs_left(plan.sources.results), epochs)
+
+    def finished(self, unit: Unit) -> None:
+        self._pending.pop(unit.run.run_id, None)
+
+    def _epochs_left(self, results: ResultsFolder) -> int:
+        pending = dict(self._pending)
+        for run_id in filter(pending.__contains__, results.all_running()):
+            with suppress(OSError, ValueError):  # it has just ended: what was told last still holds
+                self._epochs_done[run_id] = int(json.loads(results.running(run_id).read_text())["epoch"])
+        return sum(unit.run.training.epochs - self._epochs_done.get(run_id, 0) for run_id, unit in pending.items())
+
+    @contextmanager
+    def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar for so many of a total; call what is yielded with both."""
+        if not self.console.is_terminal:
+            yield _Lines(self, what)
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        with Bars(*columns, console=self.console) as bars:
+            task = bars.add_task(what, total=None)
+            yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class _Lines:
+    """The same for a log file: a line at the start, every quarter of a minute, and at the end."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self.progress, self.what = progress, what
+        self.started = self.last = time.monotonic()
+        self.first_done: int | None = None
+        self.ended = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        starts, ends = self.first_done is None, done >= total and not self.ended
+        if not (starts or ends or (now - self.last >= SECONDS_BETWEEN_LINES and not self.ended)):
+            return
+        self.first_done = done if self.first_done is None else self.first_done
+        self.last, self.ended = now, self.ended or ends
+        gained, elapsed = done - self.first_done, now - self.started
+        left = f", about {duration(elapsed / gained * (total - done))} left" if gained and not ends else ""
+        self.progress.say(f"{self.what}: {done:,} of {total:,} after {duration(elapsed)}{left}")
+
+
+def duration(seconds: float) -> str:
+    minute, hour, day = 60, 3600, 86400
+    if seconds < 1.5 * minute:
+        return f"{seconds:.0f} s"
+    if seconds < 1.5 * hour:
+        return f"{seconds / minute:.0f} min"
+    return f"{seconds / hour:.1f} h" if seconds < 3 * day else f"{seconds / day:.0f} days"

@@ -1,0 +1,1 @@
+"""Pretrained networks: weights, the split into a frozen prefix and a trained tail, and the feature store."""

@@ -1,0 +1,1 @@
+"""What each detector costs in time, memory and disk."""

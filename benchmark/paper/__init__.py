@@ -1,0 +1,1 @@
+"""The paper's numbers, and what our rows say about them."""

@@ -1,0 +1,124 @@
+"""A run record: the given labels and the signals of one training run, on disk or in memory.
+
+The folder is the identity, and a finished folder means finished. Inside: `record.json` with every effective setting,
+library versions, seconds and peak bytes; `given_labels.npy`; `history.json`; one `.npy` per signal. The clean labels
+are not here.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.disk.files import UNREADABLE, may_pass, open_array
+from benchmark.errors import LincBenchError
+from benchmark.identity import Json
+from benchmark.record.recorders import Signal
+
+BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a detector sees of a run. `record[SIGNAL]` is read-only and may be larger than memory."""
+
+    given_labels: np.ndarray
+    num_classes: int
+    epochs: int
+    arrays: Mapping[str, np.ndarray]  # by signal key; use record[SIGNAL]
+    settings: Json = None
+    is_cut: bool = False
+
+    def __getitem__(self, signal: Signal) -> np.ndarray:
+        if signal.key not in self.arrays:
+            raise LincBenchError(
+                f"This record has no {signal.key}; it has {', '.join(sorted(self.arrays)) or 'no signals'}. "
+                "Declare what a detector reads in its `needs`."
+            )
+        array = self.arrays[signal.key]
+        if not signal.per_epoch and self.is_cut:
+            raise LincBenchError(f"{signal.key} belongs to the whole run and is not known after {self.epochs} epochs.")
+        return array[: self.epochs] if signal.per_epoch else array
+
+    def __contains__(self, signal: Signal) -> bool:
+        return signal.key in self.arrays
+
+    def first_epochs(self, count: int) -> "RunRecord":
+        """The same record as if training had ended after `count` epochs."""
+        if not 1 <= count <= self.epochs:
+            raise LincBenchError(f"The record has {self.epochs} epochs; the first {count} of them cannot be had.")
+        return replace(self, epochs=count, is_cut=self.is_cut or count < self.epochs)
+
+    def map_samples(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], signal: Signal) -> np.ndarray:
+        """`function(labels_B, signal_EB…)` block by block of samples in bounded memory; results in sample order."""
+        array = self[signal]
+        n = len(self.given_labels)
+        block = max(1, BLOCK_BYTES // max(1, array.nbytes // n))
+        results = []
+        for start in range(0, n, block):
+            window = slice(start, start + block)
+            values = np.asarray(array[:, window] if signal.per_epoch else array[window])
+            results.append(function(self.given_labels[window], values))
+        return np.concatenate(results).astype(np.float64, copy=False)
+
+    @classmethod
+    def from_arrays(
+        cls, *, given_labels: np.ndarray, num_classes: int | None = None, **signals: np.ndarray
+    ) -> "RunRecord":
+        """A record from arrays of your own: `train_logits` and `eval_logits` are epochs × samples × classes."""
+        labels = np.asarray(given_labels)
+        if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
+            raise LincBenchError(
+                f"given_labels are {labels.dtype} of shape {labels.shape}; expected whole numbers (n,)."
+            )
+        logits = [np.asarray(array) for key, array in signals.items() if key in ("train_logits", "eval_logits")]
+        for key, array in signals.items():
+            if key in ("train_logits", "eval_logits") and (np.ndim(array) != 3 or np.shape(array)[1] != len(labels)):
+                raise LincBenchError(f"{key} has shape {np.shape(array)}; expected (epochs, {len(labels)}, classes).")
+        if len({array.shape for array in logits}) > 1:
+            raise LincBenchError("train_logits and eval_logits differ in shape; both are epochs × samples × classes.")
+        classes = num_classes or (logits[0].shape[2] if logits else int(labels.max()) + 1)
+        if len(labels) and not 0 <= labels.min() <= labels.max() < classes:
+            raise LincBenchError(
+                f"given_labels run from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}."
+            )
+        epochs = max((len(array) for array in logits), default=max(map(len, signals.values()), default=0))
+        arrays = {key: np.asarray(array).view() for key, array in signals.items()}
+        for array in arrays.values():
+            array.flags.writeable = False
+        return cls(labels, classes, epochs, arrays)
+
+
+def open_record(folder: Path) -> RunRecord:
+    """Opens a finished record; a damaged one is an error that says so."""
+    try:
+        about = read_about(folder)
+        if outside := [key for key in about["signals"] if Path(key).name != key]:
+            raise ValueError(f"{outside[0]!r} is not the name of a signal")
+        arrays = {key: open_array(folder / f"{key}.npy") for key in about["signals"]}
+        for key, array in arrays.items():
+            if list(array.shape) != about["signals"][key]["shape"]:
+                raise ValueError(f"{key} has shape {array.shape}, not {about['signals'][key]['shape']}")
+        labels = np.load(folder / "given_labels.npy", allow_pickle=False)
+        history = read_history(folder)
+        splits = [split for split in ("validation", "test") if f"{split}_accuracy" in history[0]]  # an audit has none
+        predictions = [open_array(folder / f"{split}_predictions.npy") for split in splits]
+        if {about["epochs"]} != {len(history), *map(len, predictions)}:
+            raise ValueError("history and predictions do not cover every epoch")
+        return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
+    except UNREADABLE as error:
+        if may_pass(error):
+            raise
+        raise LincBenchError(f"The record {folder} is damaged ({error}).") from error
+
+
+def read_about(folder: Path) -> Json:
+    """Settings, versions, seconds and the rest of `record.json`."""
+    return json.loads((folder / "record.json").read_text())
+
+
+def read_history(folder: Path) -> Json:
+    """Per-epoch rows, as `history.json` has them."""
+    return json.loads((folder / "history.json").read_text())

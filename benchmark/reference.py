@@ -1,0 +1,6 @@
+"""The method that all others are compared with: the one place that knows its name."""
+
+DETECTOR = "LiNC"  # the detector's name
+RECIPE = "linc"  # the name of the recipe that it trains with
+BASELINE_RECIPE = "standard"  # what that recipe is compared with
+RECIPE_TITLES = {RECIPE: DETECTOR, BASELINE_RECIPE: "standard training"}

@@ -1,0 +1,1 @@
+"""The report: tables, figures, page and README blocks, made from the CSV tables alone."""

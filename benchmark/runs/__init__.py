@@ -1,0 +1,1 @@
+"""From a study to trained and scored runs: studies, plans, units of work, scores."""

@@ -1,0 +1,198 @@
+"""Studies are values: what to train and what to score. The command line selects one and overrides parts of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from benchmark.errors import unknown_name
+from benchmark.networks.backbones import Backbone
+from benchmark.training.loop import Recipe, Standard, TrainingSettings
+from detectors import LINE_UPS, Detector
+from detectors.aum import AUM
+from detectors.el2n import EL2N
+from detectors.linc import LiNC, LiNCRecipe
+from detectors.post_hoc_trust import PostHocTrust
+
+
+@dataclass(frozen=True)
+class LineUp:
+    """Detectors that are compared with each other."""
+
+    name: str
+    detectors: tuple[Detector, ...]
+
+
+BOTH_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.items())
+ORIGINAL = BOTH_LINE_UPS[0]
+
+
+def line_ups_of(is_wanted: Callable[[Detector], bool]) -> tuple[LineUp, ...]:
+    """The wanted detectors of every line-up."""
+    return tuple(LineUp(one.name, tuple(filter(is_wanted, one.detectors))) for one in BOTH_LINE_UPS)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of data set, noise rate, seeds and recipe, in one setting."""
+
+    datasets: tuple[str, ...]
+    rates: tuple[float, ...]
+    noise: str = "symmetric"
+    noise_seeds: tuple[int, ...] = (0,)
+    training_seeds: tuple[int, ...] = (0, 1, 2)
+    backbone: Backbone = Backbone()
+    training: TrainingSettings = TrainingSettings()
+    recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained for their accuracy, whoever reads them
+    line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys(detector for line_up in self.line_ups for detector in line_up.detectors))
+
+
+@dataclass(frozen=True)
+class Study:
+    """One grid or several; a run that two of them have is done once."""
+
+    name: str
+    summary: str
+    grids: tuple[Grid, ...]
+    is_modified: bool = False  # by the command line
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(dataset for grid in self.grids for dataset in grid.datasets))
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        return tuple(dict.fromkeys(recipe for grid in self.grids for recipe in grid.recipes))
+
+    @property
+    def line_ups(self) -> tuple[LineUp, ...]:
+        """Those of all grids, joined by name."""
+        joined: dict[str, dict[Detector, None]] = {}
+        for line_up in (line_up for grid in self.grids for line_up in grid.line_ups):
+            joined.setdefault(line_up.name, {}).update(dict.fromkeys(line_up.detectors))
+        return tuple(LineUp(name, tuple(detectors)) for name, detectors in joined.items())
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        return tuple(dict.fromkeys(detector for grid in self.grids for detector in grid.detectors))
+
+
+PAPER_BACKBONE = Backbone("vit_small_patch8_224.dino", image_size=224)
+PAPER_RATES = (0.1, 0.2, 0.3, 0.4, 0.5)
+PAPER_DATASETS = (
+    "pathmnist",
+    "dermamnist",
+    "octmnist",
+    "pneumoniamnist",
+    "breastmnist",
+    "bloodmnist",
+    "tissuemnist",
+    "organamnist",
+    "organcmnist",
+    "organsmnist",
+)
+
+# What can be reproduced without the paper's own backbone and data: four smaller data sets and a ViT-S/14.
+SMALL_DATASETS, SMALLEST = (
+    ("breastmnist", "pneumoniamnist", "dermamnist", "bloodmnist"),
+    ("breastmnist", "pneumoniamnist"),
+)
+SMALL_BACKBONE = Backbone("vit_small_patch14_dinov2", image_size=112)
+SMALL = Grid(SMALL_DATASETS, (0.2,), backbone=SMALL_BACKBONE)
+ONE_SEED = (0,)
+# Gradients of every image or training in folds: more than the run itself takes.
+COSTLY = ("VoG", "GraNd", "confident learning")
+# Read off the training steps themselves: nothing but a few bytes.
+FREE = (LiNC(), AUM(), PostHocTrust())
+
+
+def _ablation() -> tuple[Grid, ...]:
+    """One thing at a time is changed, with LiNC's recipe where it is LiNC's and with both recipes where it is not.
+
+    Detectors are compared run by run, so EL2N is not averaged over runs, but for what that adds, to EL2N and to LiNC.
+    Post-hoc trust tells without further training what a longer look, or a later one, would have seen.
+    """
+    default = LiNCRecipe()
+    recipes = [replace(default, warm_up=w, soft_epochs=s) for w, s in product((2, 5, 10), repeat=2)]
+    recipes += [replace(default, components=2)]
+    recipes += [replace(default, trust_rate=rate) for rate in (0.3, 3.0)]
+    recipes += [replace(default, trust_decay=decay) for decay in (0.0, 0.01, 0.3)]
+    recipes += [replace(default, trust_gradient="sample"), replace(default, soft_correction="entropy")]
+    looks: list[Detector] = [PostHocTrust(replace(default, warm_up=w)) for w in (10, 20)]
+    looks += [PostHocTrust(moment="end of epoch"), EL2N(), LiNC(average_runs=True)]
+    one_run = tuple(replace(one, average_runs=False) if isinstance(one, EL2N) else one for one in ORIGINAL.detectors)
+    everyone = tuple(one for one in one_run if one.name not in COSTLY)
+    own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
+    grids: list[Grid] = []
+    for dataset, seeds in (("breastmnist", (0, 1, 2)), ("pneumoniamnist", ONE_SEED)):
+        base = replace(SMALL, datasets=(dataset,), training_seeds=seeds, line_ups=(LineUp("original", everyone),))
+        train = base.training
+        grids += [
+            replace(base, line_ups=(LineUp("original", (*everyone, *looks)),)),
+            replace(base, recipes=tuple(recipes), line_ups=own),
+            replace(base, training=replace(train, batch_size=32)),
+            *(replace(base, training=replace(train, learning_rate=rate)) for rate in (1e-4, 2e-3)),
+            *(replace(base, training=replace(train, weight_decay=decay)) for decay in (0.0, 1e-2)),
+            replace(base, backbone=replace(base.backbone, image_size=56)),
+        ]
+    return tuple(grids)
+
+
+STUDIES: tuple[Study, ...] = (
+    Study(
+        "demo",
+        "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
+        (Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64)),),
+    ),
+    Study(
+        "medmnist-auc",
+        "detection on four MedMNIST data sets, 20 % noise, ViT-S/14 at 112 px; the slowest detectors on two of them",
+        (
+            replace(SMALL, line_ups=line_ups_of(lambda detector: detector.name not in COSTLY)),
+            replace(SMALL, datasets=SMALLEST, training_seeds=ONE_SEED),
+        ),
+    ),
+    Study(
+        "medmnist-accuracy",
+        "accuracy on four MedMNIST data sets, 0–50 % noise, ViT-S/14 at 112 px; two classes also with the other noise",
+        (
+            replace(SMALL, rates=(0.0, 0.2, 0.5), line_ups=(LineUp("original", (*FREE, LiNC(average_runs=True))),)),
+            replace(SMALL, rates=(0.1, 0.3, 0.4), training_seeds=ONE_SEED, line_ups=(LineUp("original", FREE),)),
+            replace(
+                SMALL,
+                datasets=SMALLEST,
+                rates=PAPER_RATES,
+                noise="symmetric-inclusive",
+                training_seeds=ONE_SEED,
+                line_ups=(LineUp("original", FREE),),
+            ),
+        ),
+    ),
+    Study(
+        "abstaining",
+        "what LiNC loses where no label is wrong, if it may abstain from correcting and if it may not; and at 20 %",
+        (replace(SMALL, rates=(0.0, 0.2), recipes=(*SMALL.recipes, LiNCRecipe(may_abstain=True)), line_ups=()),),
+    ),
+    Study("ablation", "what LiNC's choices and the training's change, one at a time; two data sets", _ablation()),
+    Study(
+        "paper-auc",
+        "the paper's detection table and trust histograms: OrganSMNIST, 10–50 % noise, ViT-S/8 at 224 px",
+        (Grid(("organsmnist",), PAPER_RATES, backbone=PAPER_BACKBONE),),
+    ),
+    Study(
+        "paper-accuracy",
+        "the paper's accuracy tables: ten MedMNIST data sets, 0–50 % noise, ViT-S/8 at 224 px",
+        (Grid(PAPER_DATASETS, (0.0, *PAPER_RATES), backbone=PAPER_BACKBONE, line_ups=()),),
+    ),
+)
+
+
+def study_named(name: str) -> Study:
+    for study in STUDIES:
+        if study.name == name:
+            return study
+    raise unknown_name("study", name, [study.name for study in STUDIES])

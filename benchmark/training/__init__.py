@@ -1,0 +1,1 @@
+"""The training loop, and the recipes that plug into it."""
