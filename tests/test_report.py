@@ -10,7 +10,6 @@ import pytest
 
 from benchmark.cli.command_line import main
 from benchmark.display.tables import (
-    against_linc,
     as_latex,
     epochs_table,
     escape_latex,
@@ -18,6 +17,7 @@ from benchmark.display.tables import (
     rank_table,
     speed_table,
 )
+from benchmark.evaluation.comparisons import against_reference
 from benchmark.paper import numbers as paper
 from benchmark.paper.claims import (
     accuracy_claims,
@@ -128,10 +128,11 @@ def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.Dat
 
 def test_better_and_worse_need_an_interval_in_every_run() -> None:
     aum = metrics()[lambda rows: rows["detector"] == "AUM"]
-    assert against_linc(aum) == "+0.0200, better"
-    assert against_linc(aum.assign(minus_linc_low=[-0.01, 0.01, 0.01, 0.01])) == "+0.0200, unclear"
-    assert against_linc(aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)) == "-0.0200, worse"
-    assert against_linc(aum.assign(minus_linc=np.nan)) == "–"
+    assert against_reference(aum) == "+0.0200, better"
+    assert against_reference(aum.assign(minus_linc_low=[-0.01, 0.01, 0.01, 0.01])) == "+0.0200, unclear"
+    behind = aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)
+    assert against_reference(behind) == "-0.0200, worse"
+    assert against_reference(aum.assign(minus_linc=np.nan)) == "–"
 
 
 def test_detection_claims_and_ranks() -> None:

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import with_runs
-from benchmark.display.tables import accuracy_summary, detection_summary, effort_table, in_common, short_titles
+from benchmark.display.tables import accuracy_summary, detection_summary, effort_table
+from benchmark.evaluation.comparisons import in_common, short_titles
 from benchmark.evaluation.evaluate import JUDGEMENT
 from benchmark.evaluation.figure_data import epochs_read
 from benchmark.report.report import make_report

@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 from scipy.stats import t
 
-from benchmark.wording import dataset_title, in_words, network_title, telling
+from benchmark.evaluation.comparisons import IN_TITLES, against_reference, mean_ranks, short_titles
+from benchmark.wording import dataset_title, in_words, telling
 
 WORDS = (
     "method",
@@ -33,12 +34,6 @@ WORDS = (
     "explains LiNC's place",
     "explains LiNC's gain",
 )  # not numbers
-SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
-
-IN_TITLES = (
-    "dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay",
-    "images",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,34 +43,6 @@ class Group:
     title: str
     tables: list[tuple[str, pd.DataFrame]]
     notes: list[str] = field(default_factory=list)
-
-
-def setting_name(row: pd.Series) -> str:
-    return (
-        f"{dataset_title(row['dataset'])}, {row['rate']:.0%} {row['noise']} noise, {network_title(row['backbone'])} at "
-        f"{row['image_size']} px, "
-        f"{row['epochs']} epochs, batch {row['batch_size']}{'' if row['images'] == 'cached' else ', ' + row['images']}"
-    )
-
-
-def in_common(rows: pd.DataFrame) -> str:
-    """What all of these rows have in common, for the title of a table that has the rest in its cells."""
-    return in_words(rows.iloc[0], [column for column in IN_TITLES if column not in telling(rows, IN_TITLES)])
-
-
-def settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of each setting under its name, in a fixed order; names that would be the same get a suffix."""
-    told = telling(rows, ("learning_rate", "weight_decay"))
-    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
-    names = [", ".join(filter(None, (setting_name(one.iloc[0]), in_words(one.iloc[0], told)))) for one in groups]
-    return list(zip(_told_apart(names, groups), groups, strict=True))
-
-
-def _told_apart(names: list[str], groups: list[pd.DataFrame]) -> list[str]:
-    return [
-        name if names.count(name) == 1 else f"{name}, setting {group['setting'].iloc[0]}"
-        for name, group in zip(names, groups, strict=True)
-    ]
 
 
 def spread_note(rows: pd.DataFrame) -> str:
@@ -116,7 +83,7 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "detector": detector,
             "AUROC": mean_and_spread(group["auroc"]),
-            "against LiNC": against_linc(group),
+            "against LiNC": against_reference(group),
             "AUPRC": mean_and_spread(group["auprc"]),
             "its chance level": mean_and_spread(group["auprc_chance"].head(1), 3),
             "precision at the true rate": mean_and_spread(group["precision_at_rate"], 3),
@@ -129,19 +96,6 @@ def auc_table(rows: pd.DataFrame) -> pd.DataFrame:
         }
         for detector, group in ((name, rows[rows["detector"] == name]) for name in order)
     )
-
-
-def against_linc(rows: pd.DataFrame) -> str:
-    """Better or worse than LiNC only if the paired interval says so in every run."""
-    compared = rows.dropna(subset=["minus_linc"])
-    if compared.empty:
-        return "–"
-    difference = f"{compared['minus_linc'].mean():+.4f}"
-    if (compared["minus_linc_low"] > 0).all():
-        return f"{difference}, better"
-    if (compared["minus_linc_high"] < 0).all():
-        return f"{difference}, worse"
-    return f"{difference}, unclear"
 
 
 def epochs_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -194,12 +148,6 @@ def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def mean_ranks(measured: pd.DataFrame) -> pd.Series:
-    """Over settings, by the mean AUROC over seeds, of detectors that were measured in all of them; the best first."""
-    means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack().dropna()
-    return means.rank(ascending=False).mean(axis=1).sort_values(kind="stable")
-
-
 def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
     """AUROC of each detector in every setting, for the rows of one line-up; the best mean rank first."""
     measured = metrics[metrics["status"] == "ok"]
@@ -240,14 +188,6 @@ def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
 
 def _leading_number(text: str) -> float:
     return float(text.partition("%")[0])
-
-
-def short_titles(rows: pd.DataFrame) -> dict[str, str]:
-    """For each setting its data set, and whatever else tells it from the others."""
-    told = telling(rows, IN_TITLES, always=("dataset",))
-    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
-    names = _told_apart([in_words(group.iloc[0], told) for group in groups], groups)
-    return dict(zip((str(group["setting"].iloc[0]) for group in groups), names, strict=True))
 
 
 def _in_every_setting(measured: pd.DataFrame) -> pd.DataFrame:

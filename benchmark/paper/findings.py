@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from benchmark.display.tables import against_linc, mean_and_spread, short_titles
+from benchmark.display.tables import mean_and_spread
+from benchmark.evaluation.comparisons import against_reference, short_titles
 from benchmark.paper import numbers as paper
 from benchmark.wording import dataset_title
 
@@ -51,7 +52,7 @@ def _best_detector(metrics: pd.DataFrame) -> Iterator[Answer]:
         place = means.rank(ascending=False, method="min")["LiNC"]
         text = f"LiNC is number {place:.0f} of {len(means)} with an AUROC of {means['LiNC']:.4f}"
         rival = str(means.index[1]) if best == "LiNC" else best
-        difference = against_linc(rows[rows["detector"] == rival])
+        difference = against_reference(rows[rows["detector"] == rival])
         which = "next" if best == "LiNC" else "the best"
         text += f"; {which} is {rival} with {means[rival]:.4f} ({difference}, in the runs they share)"
         yield {"question": "Is LiNC the best detector?", "data set": title, "answer": text}
@@ -98,7 +99,7 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[Answer]:
             linc = rows.loc[rows["detector"] == "LiNC", "auroc"]
             text = (
                 f"post-hoc trust {mean_and_spread(post_hoc['auroc'])}, LiNC {mean_and_spread(linc)}; post-hoc minus "
-                f"LiNC {against_linc(post_hoc)}"
+                f"LiNC {against_reference(post_hoc)}"
             )
             question = "What does feeding trust back into training add to detection?"
             yield {"question": question, "data set": title, "answer": text}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from benchmark.display.tables import against_linc, mean_ranks
+from benchmark.evaluation.comparisons import better_or_worse, mean_ranks
 from benchmark.paper import numbers as paper
 from benchmark.paper.findings import EARLY, USUAL, at_the_papers_rate, by_setting, compared, original_line_up
 from benchmark.wording import dataset_title
@@ -100,7 +100,7 @@ def _feedback(metrics: pd.DataFrame) -> Iterator[str]:
     rows = [some for some in rows if some["minus_linc"].notna().any()]
     if rows:
         differences = np.array([some["minus_linc"].mean() for some in rows])
-        clear = sum(not against_linc(some).endswith("unclear") for some in rows)
+        clear = sum(better_or_worse(some) != "unclear" for some in rows)
         yield (
             "What does feeding trust back add to detection? Trust computed afterwards, from standard training's "
             f"logits, has a higher AUROC than LiNC on {(differences > 0).sum()} of {len(rows)} data sets; the "

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from benchmark.display.tables import mean_and_spread, settings
+from benchmark.display.tables import mean_and_spread
+from benchmark.evaluation.comparisons import settings
 from benchmark.paper import numbers as paper
 from benchmark.wording import in_words, network_title, paper_dataset, telling
 

@@ -34,7 +34,7 @@ from benchmark.display.canvas import (
     save,
     stretch_towards_one,
 )
-from benchmark.display.tables import settings
+from benchmark.evaluation.comparisons import settings
 from benchmark.report.variant_figures import is_ablation, usual_training, variants
 from benchmark.wording import dataset_title, in_words, network_title, telling
 

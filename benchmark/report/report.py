@@ -29,16 +29,15 @@ from benchmark.display.tables import (
     effort_table,
     epochs_table,
     for_terminal,
-    in_common,
     rank_note,
     rank_table,
     scoring_table,
-    settings,
     speed_table,
     spread_note,
     troubles,
 )
 from benchmark.errors import LincBenchError, unknown_name
+from benchmark.evaluation.comparisons import in_common, settings
 from benchmark.evaluation.evaluate import TABLES
 from benchmark.overhead.figures import draw_overhead
 from benchmark.overhead.tables import COST_NOTES, overhead_groups
