@@ -1,14 +1,17 @@
-# `make demo` and `make test` are all there is to know; each installs what it needs, once.
+# `make demo` and `make test` are all you need; each installs what it needs, once. `make test-all` adds the long tests.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench lint
+.PHONY: demo test test-all bench lint
 demo: $(VENV)/.installed
 	$(BIN)/linc-bench run demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+test-all: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m ""
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests/speed -s --benchmark-columns=min,rounds --benchmark-sort=name --override-ini="addopts=-q" $(if $(UPDATE),--update-figures)
@@ -17,6 +20,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
