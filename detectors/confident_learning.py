@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.model_selection import KFold
 
-from benchmark.record.history import History
+from benchmark.record.history import Charge, History
 from benchmark.record.recorders import Example, RunShape, Signal
 from benchmark.record.run_record import RunRecord
 from benchmark.training.loop import CrossEntropy, Job, Recipe, predict, train
@@ -60,7 +60,7 @@ class CrossValidation(Recipe):
         for number, (kept, held_out) in enumerate(folds.split(everyone)):
             model, fold = job.new_model(settings.seed), job.data.with_training_rows(kept)
             histories.append(train(model, fold, CrossEntropy(fold.train.labels), (), settings))
-            with histories[-1].clock("held-out predictions"):
+            with histories[-1].clock(Charge("held-out predictions", (HELD_OUT_LOGITS.key,))):
                 logits_NK[held_out] = predict(model.tail, job.data.train.subset(held_out)).cpu().numpy()
             job.after_epoch(job.settings.epochs * (number + 1) // folds.get_n_splits())
         history, *others = histories

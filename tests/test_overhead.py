@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -39,7 +39,17 @@ from benchmark.overhead.profiling import shares_of, terms_of
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.overhead.workbench import Measured, Synthetic
 from benchmark.record.gradient_recorders import InputGradientSpread
-from benchmark.record.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History
+from benchmark.record.history import (
+    END_OF_EPOCHS,
+    EVALUATION,
+    OBJECTIVE,
+    PASS,
+    PASS_OF_OBJECTIVE,
+    RECORDING,
+    STEPS,
+    Charge,
+    History,
+)
 from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Predict, Recorder, RunContext, Signal
 from benchmark.record.run_record import RunRecord
 from benchmark.runs.studies import LineUp
@@ -56,8 +66,12 @@ LOOP = {STEPS: 10.0, OBJECTIVE: 1.0, END_OF_EPOCHS: 0.0, EVALUATION: 3.0}
 LOOP_LAPS = {part: [taken] for part, taken in LOOP.items()}
 
 
-def measured(**seconds: float) -> Measured:
-    everything = LOOP | seconds
+def recording(*keys: str) -> Charge:
+    return Charge(RECORDING, keys)
+
+
+def measured(seconds: Mapping[Charge, float] | None = None) -> Measured:
+    everything = LOOP | dict(seconds or {})
     return Measured({part: [taken] for part, taken in everything.items()}, sum(everything.values()), NOTHING)
 
 
@@ -70,7 +84,9 @@ def charged(variant: Variant, run: Measured) -> Charges:
 
 
 def test_a_pass_over_the_training_set_is_paid_by_the_signal_that_asked_for_it() -> None:
-    run = measured(train_logits=0.5, eval_logits=0.25, **{f"{PASS} for eval_logits": 4.0})
+    run = measured(
+        {recording("train_logits"): 0.5, recording("eval_logits"): 0.25, Charge(PASS, ("eval_logits",)): 4.0}
+    )
     found = charged(Variant(Standard(), (TRAIN_LOGITS, EVAL_LOGITS)), run)
     assert found.objective == 0.0
     assert found.signals == {"train_logits": 0.5, "eval_logits": 4.25}
@@ -78,18 +94,18 @@ def test_a_pass_over_the_training_set_is_paid_by_the_signal_that_asked_for_it() 
 
 def test_signals_of_one_recorder_share_its_cost() -> None:
     one, two = InputGradientSpread(), InputGradientSpread(stage="late")
-    run = measured(train_logits=1.0, **{f"{one.key} and {two.key}": 3.0})
+    run = measured({recording("train_logits"): 1.0, recording(one.key, two.key): 3.0})
     found = charged(Variant(Standard(), (TRAIN_LOGITS, one, two)), run)
     assert found.signals == {one.key: 1.5, two.key: 1.5, "train_logits": 1.0}
 
 
 def test_a_recorder_that_hides_its_signal_is_told_so() -> None:
     with pytest.raises(LincBenchError, match="A recorder goes by the name 'my recorder', which is no signal"):
-        charged(Variant(Standard(), (TRAIN_LOGITS,)), measured(**{"my recorder": 1.0}))
+        charged(Variant(Standard(), (TRAIN_LOGITS,)), measured({recording("my recorder"): 1.0}))
 
 
 def test_an_objective_pays_for_what_it_adds_to_cross_entropy_and_for_its_own_pass() -> None:
-    run = measured(**{OBJECTIVE: 1.5, END_OF_EPOCHS: 0.2, f"{PASS} for {END_OF_EPOCHS}": 0.3})
+    run = measured({OBJECTIVE: 1.5, END_OF_EPOCHS: 0.2, PASS_OF_OBJECTIVE: 0.3})
     found = charged(variant_for([detector_named("LiNC")]), run)
     assert found.objective == pytest.approx(1.0)
     assert not found.signals
@@ -110,7 +126,7 @@ def test_a_recipe_that_trains_more_pays_for_it_and_standard_training_for_nothing
             return 2 * epochs
 
     assert charged(Variant(Twice(), ()), measured()).objective == 5.0, "half of its steps"
-    assert charged(TWIN, measured(**{OBJECTIVE: 1.3})).objective == 0.0, "the same objective: noise is nobody's"
+    assert charged(TWIN, measured({OBJECTIVE: 1.3})).objective == 0.0, "the same objective: noise is nobody's"
 
 
 def test_terms_are_read_from_the_epochs_in_which_they_happen() -> None:
@@ -118,7 +134,7 @@ def test_terms_are_read_from_the_epochs_in_which_they_happen() -> None:
     linc = variant_for([detector_named("LiNC")])
     at_end = [0.01] * 4 + [0.5] + [0.01] * 4 + [0.02] + [0.01] * 20
     laps = LOOP_LAPS | {STEPS: [0.3] * 30, OBJECTIVE: [0.06, 0.05] * 10 + [0.02, 0.01] * 20, END_OF_EPOCHS: at_end}
-    run = replace(twin(), laps=laps | {f"{PASS} for {END_OF_EPOCHS}": [0.2]})
+    run = replace(twin(), laps=laps | {PASS_OF_OBJECTIVE: [0.2]})
     even = replace(twin(), laps=LOOP_LAPS | {STEPS: [0.3] * 30})
     seconds = Seconds({linc: [observe(linc, run, (even, even), {})] * 6})
     base = 9.0 + 1.0
@@ -186,7 +202,7 @@ def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Pat
     seconds = measure_seconds(bench, {variant: ()}, rounds=2, folder=tmp_path / "run")
     worked = Worker.seconds * (1 + 2 * 2 + 2 + 1)  # start, two batches in two epochs, two epochs, end
     for run in seconds.of[variant]:
-        passes = sum(run.laps[f"{PASS} for slow"])
+        passes = sum(run.laps[Charge(PASS, ("slow",))])
         assert run.charges.signals["slow"] - passes == pytest.approx(worked, rel=0.1)
         assert run.charges.signals["train_logits"] < worked / 4
         assert abs(run.outside) < worked / 4
@@ -195,9 +211,9 @@ def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Pat
 
 def test_what_others_take_of_the_processor_is_charged_to_nobody() -> None:
     history = History()
-    with history.clock("a recorder"):
+    with history.clock(recording("a signal")):
         time.sleep(0.2)
-    assert history.seconds["a recorder"] < 0.1
+    assert history.seconds["recording for a signal"] < 0.1
 
 
 def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> None:
@@ -215,7 +231,7 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
     for one, least in ((bench, 0.0), (slow, 0.02 * 2 * 2)):
         (folder := tmp_path / str(least)).mkdir()
         laps = one.run(Standard(), (TRAIN_LOGITS,), folder).laps
-        assert sum(laps["train_logits"]) < 0.02
+        assert sum(laps[recording("train_logits")]) < 0.02
         assert sum(laps[OBJECTIVE]) < 0.04
         assert sum(laps[STEPS]) >= least
 
@@ -257,7 +273,7 @@ class TellsItsProcess:
         return TellsItsProcess(brief=True)
 
     def run(self, recipe, signals, folder) -> Measured:
-        return measured(**{OBJECTIVE: 0 if self.brief else os.getpid()})
+        return measured({OBJECTIVE: 0 if self.brief else os.getpid()})
 
 
 @dataclass(frozen=True)
@@ -290,9 +306,9 @@ def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
         variant_for([one for one in line_up.detectors if one.training == d.training]) for d in line_up.detectors
     ]
     for variant in dict.fromkeys([*everyone, *together]):
-        keys = {signal.key: 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
+        keys = {recording(signal.key): 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
         scoring = dict.fromkeys(line_up.detectors, 0.0)
-        observations[variant] = [observe(variant, measured(**keys), (twin(), twin()), scoring)] * 6
+        observations[variant] = [observe(variant, measured(keys), (twin(), twin()), scoring)] * 6
     seconds = Seconds(observations)
     shares = {detector: shares_of(seconds, line_up, detector) for detector in line_up.detectors}
     of_standard = [detector for detector in line_up.detectors if detector.training == Standard()]

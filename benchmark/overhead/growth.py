@@ -186,7 +186,7 @@ class ObjectiveOnly:
                     objective.loss(epoch, indices, seen).backward()  # type: ignore[no-untyped-call]
 
             def answers() -> Iterator[Tensor]:
-                with history.clock(history.on_behalf(PASS)):
+                with history.clock(history.charge_caller(PASS)):
                     for number, indices in enumerate(torch.split(labels, size)):
                         yield pool[number % len(pool), : len(indices)]
 

@@ -26,7 +26,7 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.executors import begin_worker
 from benchmark.overhead.memory import keep_nothing, peak_memory
 from benchmark.overhead.workbench import Bench, Measured, Setup
-from benchmark.record.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS
+from benchmark.record.history import EVALUATION, OBJECTIVE, STEPS, THE_OBJECTIVE, TRAINING_LOOP, Charge
 from benchmark.record.recorders import Signal
 from benchmark.record.run_record import RunRecord
 from benchmark.runs.own_detectors import loaded_files
@@ -39,8 +39,6 @@ RUNS_BETWEEN_TWINS = 4
 FAST = 0.1  # this share of epochs is faster
 T = TypeVar("T")
 P = ParamSpec("P")
-PASS_OF_OBJECTIVE = f"{PASS} for {END_OF_EPOCHS}"
-OF_THE_LOOP = (STEPS, OBJECTIVE, END_OF_EPOCHS, PASS_OF_OBJECTIVE, EVALUATION)
 Report = Callable[[int, int], None]
 
 
@@ -78,26 +76,26 @@ def charges(variant: Variant, run: Measured, epochs: int, twin_objective: float)
     objective = 0.0
     if recipe != Standard():
         more_steps = seconds[STEPS] * (1 - epochs / recipe.passes(epochs))
-        at_end = seconds.get(END_OF_EPOCHS, 0.0) + seconds.get(PASS_OF_OBJECTIVE, 0.0)
-        objective = more_steps + seconds.get(OBJECTIVE, 0.0) - twin_objective + at_end
+        own = sum(taken for charge, taken in seconds.items() if charge.payers == THE_OBJECTIVE)
+        objective = more_steps + own - twin_objective
     return Charges(objective, _by_signal(variant, seconds))
 
 
-def _by_signal(variant: Variant, seconds: Mapping[str, float]) -> dict[str, float]:
-    found: defaultdict[str, float] = defaultdict(float)
+def _by_signal(variant: Variant, seconds: Mapping[Charge, float]) -> dict[str, float]:
+    """Signals that one recorder records share its cost."""
+    cost: defaultdict[str, float] = defaultdict(float)
     known = {signal.key for signal in variant.signals}
-    for part, taken in seconds.items():
-        if part in OF_THE_LOOP:
+    for (_, payers), taken in seconds.items():
+        if payers in (TRAINING_LOOP, THE_OBJECTIVE):
             continue
-        keys = part.removeprefix(f"{PASS} for ").split(" and ")  # a recorder of several signals names them all
-        if unknown := set(keys) - known:
+        if unknown := set(payers) - known:
             raise LincBenchError(
-                f"A recorder goes by the name {sorted(unknown)[0]!r}, which is no signal of its run "
+                f"A recorder goes by the name {min(unknown)!r}, which is no signal of its run "
                 f"({', '.join(sorted(known))}), so nobody can be charged for it. Set its `name` to its signal's `key`."
             )
-        for key in keys:
-            found[key] += taken / len(keys)
-    return dict(found)
+        for key in payers:
+            cost[key] += taken / len(payers)
+    return dict(cost)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Observation:
     charges: Charges
     slower: float  # by how much these steps took longer than those of the twins, by a fast epoch of each
     outside: float  # what the run took beyond its clocks and is charged to nobody, less the same of its twins
-    laps: Mapping[str, Sequence[float]]  # by clock
+    laps: Mapping[Charge, Sequence[float]]
     twin_objective: float  # of cross-entropy in standard training, at this run's pace
     scoring: Mapping[Detector, float]
     recorded: Mapping[str, int]  # bytes, by signal key

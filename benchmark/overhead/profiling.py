@@ -14,7 +14,6 @@ from benchmark.execution.progress import Progress
 from benchmark.identity import Json
 from benchmark.overhead.memory import is_known
 from benchmark.overhead.overhead import (
-    PASS_OF_OBJECTIVE,
     TWIN,
     Interval,
     Observation,
@@ -30,7 +29,7 @@ from benchmark.overhead.overhead import (
 )
 from benchmark.overhead.tables import SETTING
 from benchmark.overhead.workbench import OnDataset
-from benchmark.record.history import END_OF_EPOCHS, OBJECTIVE, Stopwatch
+from benchmark.record.history import END_OF_EPOCHS, OBJECTIVE, PASS_OF_OBJECTIVE, Stopwatch
 from benchmark.runs.pipeline import prepare
 from benchmark.runs.plan import Sources, Unit, plan_study
 from benchmark.runs.studies import Grid, LineUp, Study

@@ -17,7 +17,7 @@ from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import MappedRows, new_array, open_array
 from benchmark.networks.backbones import Backbone, SplitModel, load_backbone, untrained_backbone
 from benchmark.networks.feature_store import preprocess
-from benchmark.record.history import History, Stopwatch
+from benchmark.record.history import RECORDING, Charge, History, Stopwatch
 from benchmark.record.recorders import Recorder, RunContext, RunShape, Signal
 from benchmark.record.run_record import RunRecord
 from benchmark.runs.pipeline import dataset_of, recorders_of, set_up_torch, training_data
@@ -32,13 +32,13 @@ EVALUATED = 2  # samples of validation and test: they cost everybody the same, a
 class Measured:
     """One run: seconds by clock, those of the whole loop, and what it left behind."""
 
-    laps: Mapping[str, Sequence[float]]  # of each time a clock ran
+    laps: Mapping[Charge, Sequence[float]]  # of each time a clock ran
     whole: float
     record: RunRecord
 
     @property
-    def seconds(self) -> dict[str, float]:
-        return {part: sum(laps) for part, laps in self.laps.items()}
+    def seconds(self) -> dict[Charge, float]:
+        return {charge: sum(laps) for charge, laps in self.laps.items()}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def record_in(
 ) -> RunRecord:
     """What recorders wrote there, with what the recipe left behind; writing that is charged to its signals."""
     for signal, array in left_behind.items():
-        with history.clock(signal.key):
+        with history.clock(Charge(RECORDING, (signal.key,))):
             stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
             stored[:] = array
             stored.flush()

@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmark.disk.files import new_array
 from benchmark.networks.backbones import SplitModel
+from benchmark.record.history import RECORDING, Charge
 from benchmark.record.recorders import Example, Predict, Recorder, RunContext, RunShape, Signal
 
 SAMPLES_AT_ONCE = 16  # per-sample gradients of all trained parameters are in memory for that many
@@ -98,10 +99,14 @@ class _InputGradientRecorder(Recorder):
     """Keeps the tail's weights at the checkpoints; at the end the images stream through the prefix, once for all."""
 
     def __init__(self, signals: "Sequence[InputGradientSpread]", context: RunContext) -> None:
-        self.name, self.context = " and ".join(signal.key for signal in signals), context
+        self.context = context
         self.views = {signal: signal.views(context.shape.epochs) for signal in signals}
         self.all_views = tuple(dict.fromkeys(view for views in self.views.values() for view in views))
         self.snapshots: dict[int, Parameters] = {}
+
+    @property
+    def charge(self) -> Charge:
+        return Charge(RECORDING, tuple(signal.key for signal in self.views))
 
     def at_start(self) -> None:
         folder, shape = self.context.folder, (self.context.shape.samples,)

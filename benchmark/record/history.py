@@ -5,16 +5,30 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-import torch
 
-# What a run's time is charged to; beside these, each recorder has a clock of its own name.
-STEPS = "training"  # the network, the optimiser and the data, without the objective
-OBJECTIVE = "objective"
-END_OF_EPOCHS = "objective at the end of epochs"
-PASS = "evaluation pass"  # over the training set, for whoever asked for it
-EVALUATION = "validation and test"
+TRAINING_LOOP, THE_OBJECTIVE = ("training",), ("objective",)  # payers that every run has
+
+
+class Charge(NamedTuple):
+    """What a clock measures, and who pays for it: the loop, the objective, or the signals of a recorder."""
+
+    part: str
+    payers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.part if self.payers == (self.part,) else f"{self.part} for {' and '.join(self.payers)}"
+
+
+STEPS = Charge("training", TRAINING_LOOP)  # the network, the optimiser and the data, without the objective
+EVALUATION = Charge("validation and test", TRAINING_LOOP)
+OBJECTIVE = Charge("objective", THE_OBJECTIVE)
+END_OF_EPOCHS = Charge("end of epochs", THE_OBJECTIVE)
+RECORDING = "recording"  # a part of which each recorder has its own clock
+PASS = "evaluation pass"  # over the training set, paid by whoever asked for it
+PASS_OF_OBJECTIVE = Charge(PASS, THE_OBJECTIVE)
 
 
 @dataclass
@@ -36,7 +50,9 @@ class Stopwatch:
     def now(self) -> float:
         if self.counts_processor_time:
             return time.thread_time()
-        if self.device != "cpu":  # it works behind our back, and the next to look would pay for its work
+        if self.device != "cpu":  # it works asynchronously, and the next clock would be charged for its work
+            import torch
+
             getattr(torch, self.device).synchronize()
         return time.perf_counter()
 
@@ -56,34 +72,35 @@ class History:
 
     rows: list[dict[str, float]] = field(default_factory=list)
     predictions: dict[str, list[np.ndarray]] = field(default_factory=lambda: defaultdict(list))
-    laps: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds of each time a clock ran
+    laps: dict[Charge, list[float]] = field(default_factory=lambda: defaultdict(list))  # seconds of each clock run
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
-    _running: list[str] = field(default_factory=list)  # clocks, each inside the one before
+    _running: list[Charge] = field(default_factory=list)  # clocks, each inside the one before
     _charged: float = 0.0  # seconds already charged to clocks inside the running one
 
     @contextmanager
-    def clock(self, part: str) -> Iterator[None]:
-        """Charges time to `part`; what runs under a clock inside this one is charged there instead."""
+    def clock(self, charge: Charge) -> Iterator[None]:
+        """Measures the time inside, without the time of clocks that run inside this one."""
         outer, start = self._charged, self.stopwatch.elapsed
         self._charged = 0.0
-        self._running.append(part)
+        self._running.append(charge)
         try:
             yield
         finally:
             self._running.pop()
             elapsed = self.stopwatch.elapsed - start
-            self.laps[part].append(elapsed - self._charged)
+            self.laps[charge].append(elapsed - self._charged)
             self._charged = outer + elapsed
+
+    def charge_caller(self, part: str) -> Charge:
+        """`part`, paid by those who pay for the running clock."""
+        return Charge(part, self._running[-1].payers if self._running else TRAINING_LOOP)
 
     @property
     def seconds(self) -> dict[str, float]:
-        return {part: sum(laps) for part, laps in self.laps.items()}
+        """Of each clock in total, under readable names."""
+        return {str(charge): sum(laps) for charge, laps in self.laps.items()}
 
     def add_time_of(self, other: "History") -> None:
         self.stopwatch.background += other.stopwatch.background
-        for part, laps in other.laps.items():
-            self.laps[part] += laps
-
-    def on_behalf(self, part: str) -> str:
-        """A name for `part` that says whose clock is running, since that is who has to pay for it."""
-        return f"{part} for {self._running[-1]}" if self._running else part
+        for charge, laps in other.laps.items():
+            self.laps[charge] += laps

@@ -13,6 +13,7 @@ from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import new_array
 from benchmark.identity import own_file
 from benchmark.networks.backbones import SplitModel
+from benchmark.record.history import RECORDING, Charge
 
 
 class Predict:
@@ -104,7 +105,12 @@ class Signal:
 class Recorder:
     """Owns one signal, or several of a kind, and hears of the start, every batch, every epoch and the end."""
 
-    name: str = "a recorder without a name"  # what its time is charged to
+    name: str = "a recorder without a name"  # the key of its signal
+
+    @property
+    def charge(self) -> Charge:
+        """Its time is paid by its signal; a recorder of several signals overrides this."""
+        return Charge(RECORDING, (self.name,))
 
     def at_start(self) -> None:
         """Nothing has been trained yet; what is slow is done here, where it is timed, and not when it is made."""

@@ -133,7 +133,7 @@ def train(
     labels, history = data.train.labels, History(stopwatch=Stopwatch(settings.device, settings.threads))
     on_read = history.stopwatch.add_background
     for recorder in recorders:
-        with history.clock(recorder.name):
+        with history.clock(recorder.charge):
             recorder.at_start()
     for epoch in range(1, settings.epochs + 1):
         loss_sum, correct = 0.0, 0
@@ -150,7 +150,7 @@ def train(
                 optimiser.step()
                 logits = outputs.detach()
                 for recorder in recorders:
-                    with history.clock(recorder.name):
+                    with history.clock(recorder.charge):
                         recorder.after_batch(epoch, indices, logits)
                 loss_sum += loss.item() * len(indices)
                 correct += int((logits.argmax(1) == labels[indices]).sum())
@@ -164,12 +164,12 @@ def train(
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
         for recorder in recorders:
-            with history.clock(recorder.name):
+            with history.clock(recorder.charge):
                 recorder.after_epoch(epoch, predict_train)
         history.rows.append(row | _evaluate(tail, data, history))
         after_epoch(epoch)
     for recorder in recorders:
-        with history.clock(recorder.name):
+        with history.clock(recorder.charge):
             recorder.at_end()
     return history
 
@@ -192,7 +192,7 @@ def logits_by_batch(
 
 
 def _timed(history: History, logits: Iterator[Tensor]) -> Iterator[Tensor]:
-    with history.clock(history.on_behalf(PASS)):
+    with history.clock(history.charge_caller(PASS)):
         yield from logits
 
 
