@@ -1,11 +1,11 @@
-"""The one exception a person ever sees: what was wrong, what was expected, what to do next."""
+"""The one exception that users see: what was wrong, what was expected, what to do next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class LincBenchError(Exception):
-    """A problem its reader can mend. The command line prints the message alone and exits non-zero."""
+    """An error the user can fix. The command line prints the message alone and exits non-zero."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], more: Iterable[str] = ()) -> LincBenchError:

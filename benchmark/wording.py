@@ -54,10 +54,10 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def in_words(row: pd.Series, columns: Sequence[str]) -> str:
+def describe_setting(row: pd.Series, columns: Sequence[str]) -> str:
     return ", ".join(_WORDS[column](row[column]) for column in columns)
 
 
-def telling(rows: pd.DataFrame, columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+def varying_columns(rows: pd.DataFrame, columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
     """Of these columns those in which rows differ, and those that are to be said in any case."""
     return [column for column in columns if column in always or rows[column].nunique() > 1]

@@ -26,7 +26,7 @@ from benchmark.record.recorders import Example, Predict, RunShape, Signal
 from benchmark.record.run_record import RunRecord
 from benchmark.statistics.error_count import VERSION, count_errors
 from benchmark.statistics.held_out import held_out_probabilities
-from benchmark.statistics.mixture import Mixture, separate
+from benchmark.statistics.mixture import Mixture, fit_mixture
 from benchmark.training.loop import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
 
@@ -152,7 +152,7 @@ class LiNCObjective(Objective):
     def end_epoch(self, epoch: int, predict: Predict) -> None:
         self.trust_history_EN[epoch - 1] = self.trust.cpu().numpy()
         if epoch == self.recipe.warm_up and not self.abstains:
-            self.mixture = separate(self.trust.cpu().numpy(), self.recipe.components)
+            self.mixture = fit_mixture(self.trust.cpu().numpy(), self.recipe.components)
             if self.mixture is not None:
                 self.is_noisy = torch.from_numpy(self.mixture.assignment == 0).to(self.is_noisy.device)
         if epoch == self.recipe.warm_up + self.recipe.soft_epochs and self.is_noisy.any():

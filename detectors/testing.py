@@ -166,7 +166,7 @@ def _reads_what_it_declares(detector: Detector) -> None:
     logits = np.zeros((record.epochs, len(record.given_labels), record.num_classes), dtype=np.float32)
     watched = _Watched({TRAIN_LOGITS.key: logits, EVAL_LOGITS.key: logits} | dict(record.arrays))
     declared = {signal.key for signal in detector.needs}
-    with _telling(f"it declares {sorted(declared) or 'nothing'}; add what it reads to `needs`"):
+    with _with_hint(f"it declares {sorted(declared) or 'nothing'}; add what it reads to `needs`"):
         detector.score(RunRecord(record.given_labels, record.num_classes, record.epochs, watched))
     undeclared = watched.read - declared
     assert not undeclared, f"it looks at {sorted(undeclared)}; add what it reads to `needs`."
@@ -175,7 +175,7 @@ def _reads_what_it_declares(detector: Detector) -> None:
 
 
 @contextmanager
-def _telling(hint: str) -> Iterator[None]:
+def _with_hint(hint: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:

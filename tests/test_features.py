@@ -96,7 +96,7 @@ def test_it_says_what_it_needs_and_refuses_when_the_disk_has_less(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
     said: list[str] = []
-    with pytest.raises(LincBenchError, match=r"need 0\.7 MB and the disk has 1\.0 kB left\. Make room"):
+    with pytest.raises(LincBenchError, match=r"need 690\.0 kB and the disk has 1\.0 kB left\. Make room"):
         begin_store(tmp_path / "store", digits, BACKBONE, model, said.append)
     assert "1,797 × 192 × 1 × 1 numbers, 0.7 MB (float16)" in said[0]
     assert stores_in(tmp_path) == []

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.disk.files import whole_folder
+from benchmark.disk.files import atomic_folder
 from benchmark.record.run_record import open_record
 from tests.conftest import score_bytes
 
@@ -145,7 +145,7 @@ def test_a_full_disk_is_told_in_a_sentence_and_nothing_is_torn(quick: Quick, tmp
 
 def test_a_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     def fill_half() -> None:
-        with whole_folder(tmp_path / "folder") as folder:
+        with atomic_folder(tmp_path / "folder") as folder:
             (folder / "half").write_text("…")
             raise KeyError
 
@@ -153,7 +153,7 @@ def test_a_folder_is_whole_or_not_there(tmp_path: Path) -> None:
         fill_half()
     assert not list(tmp_path.iterdir())
     for text in ("first", "second"):
-        with whole_folder(tmp_path / "folder") as folder:
+        with atomic_folder(tmp_path / "folder") as folder:
             (folder / "file").write_text(text)
         assert (tmp_path / "folder" / "file").read_text() == text
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]

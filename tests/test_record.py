@@ -111,9 +111,9 @@ def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.M
             ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
         ).stdout.decode()
 
-    for folder in ("benchmark", "detectors", "results"):
-        (tmp_path / folder).mkdir()
-    code, table = tmp_path / "benchmark" / "provenance.py", tmp_path / "results" / "metrics.csv"
+    for folder in ("benchmark/disk", "detectors", "results"):
+        (tmp_path / folder).mkdir(parents=True)
+    code, table = tmp_path / "benchmark" / "disk" / "provenance.py", tmp_path / "results" / "metrics.csv"
     monkeypatch.setattr(provenance, "__file__", str(code))
     git("init")
     code.touch()

@@ -6,13 +6,13 @@ import pandas as pd
 from rich.console import Console
 
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.tables import with_runs
+from benchmark.disk.tables import join_runs
 from benchmark.display.tables import accuracy_summary, detection_summary, effort_table
 from benchmark.evaluation.comparisons import in_common, short_titles
 from benchmark.evaluation.evaluate import JUDGEMENT
 from benchmark.evaluation.figure_data import epochs_read
 from benchmark.report.report import make_report
-from benchmark.wording import dataset_title, in_words, network_title, paper_dataset, telling
+from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns
 from tests.test_plots import made_up_study
 
 STUDY = made_up_study()
@@ -29,9 +29,9 @@ def test_names_are_those_that_people_use() -> None:
 
 def test_only_what_differs_is_told() -> None:
     rows = pd.DataFrame({"dataset": ["breastmnist"] * 2, "rate": [0.1, 0.2], "epochs": [70, 70]})
-    assert telling(rows, ("dataset", "rate", "epochs")) == ["rate"]
-    told = telling(rows, ("dataset", "rate", "epochs"), always=("dataset",))
-    assert in_words(rows.iloc[1], told) == "BreastMNIST, 20%"
+    assert varying_columns(rows, ("dataset", "rate", "epochs")) == ["rate"]
+    told = varying_columns(rows, ("dataset", "rate", "epochs"), always=("dataset",))
+    assert describe_setting(rows.iloc[1], told) == "BreastMNIST, 20%"
 
 
 def test_detection_has_a_column_per_setting_and_the_best_mean_rank_first() -> None:
@@ -86,7 +86,7 @@ def test_aurocs_are_computed_densely_where_most_changes() -> None:
 def test_rows_that_name_their_run_learn_the_rest_from_the_table_of_runs() -> None:
     runs = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits"] * 2, "seconds": [7.0, 8.0]})
     rows = pd.DataFrame({"study": ["s"], "run": ["b"], "seconds": [0.1], "dataset": [None]})
-    joined = with_runs(rows, runs)
+    joined = join_runs(rows, runs)
     assert joined.loc[0, "dataset"] == "digits", "whatever an older file says"
     assert joined.loc[0, "seconds"] == 0.1, "its own"
 
@@ -94,7 +94,7 @@ def test_rows_that_name_their_run_learn_the_rest_from_the_table_of_runs() -> Non
 def test_a_run_that_failed_keeps_what_its_own_row_says() -> None:
     runs = pd.DataFrame({"study": ["s"], "run": ["a"], "dataset": ["digits"], "samples": [7]})
     rows = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits", "other"], "samples": [7, 8]})
-    joined = with_runs(rows, runs)
+    joined = join_runs(rows, runs)
     assert list(joined["dataset"]) == ["digits", "other"]
     assert list(joined["samples"]) == [7, 8]
 

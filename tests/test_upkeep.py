@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import Dataset
-from benchmark.disk.files import SEAL, locked, open_array, seal
+from benchmark.disk.files import CHECKSUMS, locked, open_array, write_checksums
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.evaluation import evaluate as evaluation
@@ -264,7 +264,7 @@ def change_settings(results: Path, change: Callable[[dict], None], rename: bool)
     about = json.loads((folder / "record.json").read_text())
     change(about["settings"])
     (folder / "record.json").write_text(json.dumps(about))
-    seal(folder)
+    write_checksums(folder)
     if rename:
         name = f"{folder.name.rpartition('-')[0]}-{digest_of(about['settings'])}"
         for part in ("runs", "scores"):
@@ -286,7 +286,7 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a flipped answer": (DAMAGED, lambda results: flip(one(results, "answers/*"))),
     "a cut table": (DAMAGED, lambda results: (results / "metrics.csv").write_text('study,run\n"demo')),
     "an older table": (OLDER, lambda results: (results / "metrics.csv").write_text("a,b\n1,2\n")),
-    "a record without checksums": (OLDER, lambda results: one(results, f"runs/*-linc-*/{SEAL}").unlink()),
+    "a record without checksums": (OLDER, lambda results: one(results, f"runs/*-linc-*/{CHECKSUMS}").unlink()),
     "a record of another version": (
         OLDER,
         lambda results: change_settings(results, lambda settings: settings["training"].pop("threads"), rename=True),

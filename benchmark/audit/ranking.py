@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rich.filesize import decimal
 from scipy.stats import rankdata
 
 from benchmark.audit.audited import Audited
@@ -19,7 +20,6 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
 from benchmark.execution.progress import Progress, duration
 from benchmark.networks.backbones import Backbone
-from benchmark.networks.feature_store import in_bytes
 from benchmark.record.recorders import EMBEDDING
 from benchmark.record.run_record import open_record
 from benchmark.runs.estimate import estimate
@@ -29,7 +29,7 @@ from benchmark.runs.scores import read_scores
 from benchmark.runs.studies import Grid, LineUp, Study
 from benchmark.statistics.error_count import ErrorCount, count_errors
 from benchmark.statistics.held_out import held_out_probabilities
-from benchmark.statistics.mixture import separate
+from benchmark.statistics.mixture import fit_mixture
 from benchmark.training.loop import TrainingSettings
 from detectors import Detector
 from detectors.data_iq import DataIQ
@@ -77,7 +77,7 @@ def rank_labels(
     expected = estimate(plan, means.workers)
     say(
         f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
-        f"{duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk."
+        f"{duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk."
     )
     with make_executor(means.workers) as executor:
         outcomes = carry_out(plan, executor, progress)
@@ -159,5 +159,5 @@ def rank_of(detector: str) -> str:
 
 
 def _components(trust: np.ndarray) -> np.ndarray:
-    mixture = separate(trust, len(COMPONENTS))
+    mixture = fit_mixture(trust, len(COMPONENTS))
     return np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")

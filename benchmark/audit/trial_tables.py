@@ -6,7 +6,7 @@ import pandas as pd
 
 from benchmark.display.tables import Group, mean_and_spread
 from benchmark.identity import Json
-from benchmark.wording import dataset_title, network_title, telling
+from benchmark.wording import dataset_title, network_title, varying_columns
 
 PRECISIONS, COUNTS = "audit_precision", "audit_counts"  # tables of the results folder
 AUDIT, RANDOM = "audit", "random"
@@ -103,7 +103,7 @@ def count_table(rows: pd.DataFrame) -> pd.DataFrame:
             **counted,
         }
 
-    differing = telling(rows, SETTING)
+    differing = varying_columns(rows, SETTING)
     return pd.DataFrame(
         {
             "data set": dataset_title(str(trials["dataset"].iloc[0])),

@@ -27,9 +27,9 @@ from benchmark.data.datasets import load_dataset
 from benchmark.data.noise import NoiseSettings
 from benchmark.data.npz_files import KEY_OF_SPLIT
 from benchmark.disk.files import locked
-from benchmark.disk.provenance import origin
+from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.tables import merge_rows, read_as_text, same_in
+from benchmark.disk.tables import matches, merge_rows, read_as_text
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.identity import Json
@@ -95,9 +95,9 @@ def _trial_of(data: Audited, noise: NoiseSettings, means: Means) -> Json:
 
 
 def _is_made(results: ResultsFolder, trial: Json) -> bool:
-    made, now = read_as_text(results, COUNTS), trial | origin()
+    made, now = read_as_text(results, COUNTS), trial | provenance_columns()
     is_known_code = not now["commit"].endswith("-dirty")
-    return is_known_code and len(made) > 0 and bool(same_in((*TRIAL, "commit"), [now], made).any())
+    return is_known_code and len(made) > 0 and bool(matches((*TRIAL, "commit"), [now], made).any())
 
 
 def _make(truth: Audited, noise: NoiseSettings, means: Means, work: ResultsFolder, results: ResultsFolder) -> None:
@@ -120,14 +120,15 @@ def _make(truth: Audited, noise: NoiseSettings, means: Means, work: ResultsFolde
     said = {"is_known": errors.is_known, "is_evidence": errors.is_evidence}
     others = {CLEANLAB: probabilities_NK, CLEANLAB_HELD_OUT: found.probabilities}
     counted = {name: _cleanlab().count.num_label_issues(labels, some) / len(labels) for name, some in others.items()}
-    _add(results, COUNTS, trial, [count | said | counted | origin() | {"cleanlab version": _cleanlab().__version__}])
+    made_by = provenance_columns() | {"cleanlab version": _cleanlab().__version__}
+    _add(results, COUNTS, trial, [count | said | counted | made_by])
     for folder in work.all_runs():  # hundreds of megabytes; features are kept for the next
         shutil.rmtree(folder)
 
 
 def _add(results: ResultsFolder, table: str, trial: Json, rows: list[Json]) -> None:
     new = [trial | row for row in rows]
-    merge_rows(results, table, new, lambda old: same_in(TRIAL, new, old))
+    merge_rows(results, table, new, lambda old: matches(TRIAL, new, old))
 
 
 def _orders(found: Ranked, data: Audited, probabilities_NK: np.ndarray, seed: int) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from benchmark.cli import audit as cli_audit
@@ -28,7 +29,6 @@ from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress, console_for, duration
 from benchmark.networks.backbones import SUGGESTED, load_backbone
-from benchmark.networks.feature_store import in_bytes
 from benchmark.overhead.growth import measure_growth
 from benchmark.overhead.profiling import Effort, profile
 from benchmark.report.report import make_report, report_overhead
@@ -281,7 +281,7 @@ def _show_plan(plan: Plan, workers: int, console: Console) -> None:
     expected = estimate(plan, workers)
     console.print(
         f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
-        f"{len(stores)}; about {duration(expected.seconds)} and {in_bytes(expected.bytes_on_disk)} of disk "
+        f"{len(stores)}; about {duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk "
         "(from timing one batch here).", highlight=False, soft_wrap=True,
     )  # fmt: skip
 

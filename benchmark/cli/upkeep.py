@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,7 +12,7 @@ from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.execution.progress import Progress, console_for, duration
-from benchmark.networks.feature_store import in_bytes, remove_store, store_bytes, stores_in
+from benchmark.networks.feature_store import remove_store, store_bytes, stores_in
 from benchmark.upkeep.doctor import DAMAGED, examine
 from benchmark.upkeep.status import read_status
 
@@ -26,7 +27,7 @@ def features(options: argparse.Namespace, console: Console) -> int:
         return 0
     table = _table(f"features in {results.all_features}", "store", "size", "state")
     for name, store in stores.items():
-        table.add_row(name, in_bytes(store_bytes(store)), "whole" if store.exists() else "unfinished")
+        table.add_row(name, decimal(store_bytes(store)), "whole" if store.exists() else "unfinished")
     console.print(table)
     return 0
 
@@ -52,7 +53,7 @@ def _clean_features(
         with locked(results.locks, store.name, seconds=0):
             freed += store_bytes(store)
             remove_store(store)
-    console.print(f"{len(chosen)} removed, {in_bytes(freed)} freed.", highlight=False)
+    console.print(f"{len(chosen)} removed, {decimal(freed)} freed.", highlight=False)
     return 0
 
 

@@ -27,7 +27,7 @@ UNREADABLE = (
     RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error, struct.error,
 )  # fmt: skip
 OF_A_FILE = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
-SEAL = "checksums.json"
+CHECKSUMS = "checksums.json"
 PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
 BLOCK_BYTES = 2**20
 SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what an honest zip file unpacks to
@@ -53,7 +53,7 @@ def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Yields a folder to fill; at the end it becomes `path` in one step, and on an error it vanishes.
 
     The caller holds a lock, so what a killed process left behind can be swept away here.
@@ -66,7 +66,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     partial.mkdir(parents=True)
     try:
         yield partial
-        seal(partial)
+        write_checksums(partial)
         for file in partial.iterdir():
             flush(file)
         flush(partial)
@@ -80,33 +80,33 @@ def whole_folder(path: Path) -> Iterator[Path]:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def may_pass(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """It says nothing of the file: the disk is away, memory or open files are used up, or it belongs to another."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_A_FILE)
 
 
-def seal(folder: Path) -> None:
+def write_checksums(folder: Path) -> None:
     """Notes the size and checksum of every file, so that damage is seen however small it is."""
-    found = {file.name: _sum(file) for file in sorted(folder.iterdir()) if file.name != SEAL}
-    write_json(folder / SEAL, found)
+    found = {file.name: _sum(file) for file in sorted(folder.iterdir()) if file.name != CHECKSUMS}
+    write_json(folder / CHECKSUMS, found)
 
 
-def is_sealed(folder: Path) -> bool:
+def has_checksums(folder: Path) -> bool:
     """Folders from before there were seals have none."""
-    return (folder / SEAL).exists()
+    return (folder / CHECKSUMS).exists()
 
 
-def damage(folder: Path) -> str | None:
+def find_damage(folder: Path) -> str | None:
     """What is wrong with a sealed folder, in words; every byte is read."""
-    if not is_sealed(folder):
+    if not has_checksums(folder):
         return None
     try:
-        expected = json.loads((folder / SEAL).read_text())
+        expected = json.loads((folder / CHECKSUMS).read_text())
         wrong = [
             name for name, known in expected.items() if not isinstance(known, dict) or _sum(folder / name) != known
         ]
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         return f"{type(error).__name__}: {error}"
     return f"{', '.join(wrong)} changed since it was written" if wrong else None

@@ -23,7 +23,7 @@ def provenance() -> Json:
     }
 
 
-def origin() -> dict[str, Json]:
+def provenance_columns() -> dict[str, Json]:
     """The same in columns, for the rows of a table."""
     about = provenance()
     libraries = ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")

@@ -75,13 +75,13 @@ def _as_text(table: Table, rows: Sequence[Json]) -> pd.DataFrame:
     return pd.read_csv(StringIO(cells.to_csv(index=False)), dtype=str, keep_default_na=False)
 
 
-def same_in(columns: Sequence[str], new: Sequence[Json], old: pd.DataFrame) -> pd.Series:
+def matches(columns: Sequence[str], new: Sequence[Json], old: pd.DataFrame) -> pd.Series:
     """Which old rows have a new one that is the same in these columns."""
     measured = {tuple(str(row[column]) for column in columns) for row in new}
     return pd.Series([tuple(row) in measured for row in old[list(columns)].itertuples(index=False)], index=old.index)
 
 
-def with_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def join_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Rows that say only which run they are of, with what is known of it; once for each study that has it."""
     key = [column for column in OF_STUDY if column in rows]
     about = [column for column in (*OF_STUDY, *ABOUT_RUNS) if column not in rows]

@@ -8,7 +8,7 @@ from rich.table import Table
 from scipy.stats import t
 
 from benchmark.evaluation.comparisons import IN_TITLES, against_reference, mean_ranks, short_titles
-from benchmark.wording import dataset_title, in_words, telling
+from benchmark.wording import dataset_title, describe_setting, varying_columns
 
 WORDS = (
     "method",
@@ -175,13 +175,13 @@ def _with_runs(rows: pd.DataFrame) -> str:
 def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Accuracy at the last epoch, and at the best one in brackets: a row per data set and recipe, a column per rate."""
     rows = []
-    told = telling(accuracy, [column for column in IN_TITLES if column != "rate"], always=("dataset",))
+    told = varying_columns(accuracy, [column for column in IN_TITLES if column != "rate"], always=("dataset",))
     for _, group in accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False):
         cells = {
             f"{rate:.0%} noise": f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
             for rate, runs in group.groupby("rate")
         }
-        rows.append({"data set": in_words(group.iloc[0], told), "recipe": group["recipe"].iloc[0]} | cells)
+        rows.append({"data set": describe_setting(group.iloc[0], told), "recipe": group["recipe"].iloc[0]} | cells)
     table = pd.DataFrame(rows).fillna("–")
     return table[["data set", "recipe", *sorted(table.columns.drop(["data set", "recipe"]), key=_leading_number)]]
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from benchmark.wording import dataset_title, in_words, network_title, telling
+from benchmark.wording import dataset_title, describe_setting, network_title, varying_columns
 
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 
@@ -22,14 +22,17 @@ def setting_name(row: pd.Series) -> str:
 
 def in_common(rows: pd.DataFrame) -> str:
     """What all of these rows have in common, for the title of a table that has the rest in its cells."""
-    return in_words(rows.iloc[0], [column for column in IN_TITLES if column not in telling(rows, IN_TITLES)])
+    varying = varying_columns(rows, IN_TITLES)
+    return describe_setting(rows.iloc[0], [column for column in IN_TITLES if column not in varying])
 
 
 def settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each setting under its name, in a fixed order; names that would be the same get a suffix."""
-    told = telling(rows, ("learning_rate", "weight_decay"))
+    told = varying_columns(rows, ("learning_rate", "weight_decay"))
     groups = [group for _, group in rows.groupby(SETTING, sort=True)]
-    names = [", ".join(filter(None, (setting_name(one.iloc[0]), in_words(one.iloc[0], told)))) for one in groups]
+    names = [
+        ", ".join(filter(None, (setting_name(one.iloc[0]), describe_setting(one.iloc[0], told)))) for one in groups
+    ]
     return list(zip(_told_apart(names, groups), groups, strict=True))
 
 
@@ -42,9 +45,9 @@ def _told_apart(names: list[str], groups: list[pd.DataFrame]) -> list[str]:
 
 def short_titles(rows: pd.DataFrame) -> dict[str, str]:
     """For each setting its data set, and whatever else tells it from the others."""
-    told = telling(rows, IN_TITLES, always=("dataset",))
+    told = varying_columns(rows, IN_TITLES, always=("dataset",))
     groups = [group for _, group in rows.groupby(SETTING, sort=True)]
-    names = _told_apart([in_words(group.iloc[0], told) for group in groups], groups)
+    names = _told_apart([describe_setting(group.iloc[0], told) for group in groups], groups)
     return dict(zip((str(group["setting"].iloc[0]) for group in groups), names, strict=True))
 
 

@@ -15,7 +15,7 @@ from benchmark.evaluation import figure_data
 from benchmark.evaluation.figure_data import Judged
 from benchmark.identity import Json, options_of
 from benchmark.record.recorders import TRAIN_LOGITS
-from benchmark.record.run_record import open_record, read_about, read_history
+from benchmark.record.run_record import open_record, read_history, read_metadata
 from benchmark.runs.pipeline import Outcome
 from benchmark.runs.plan import Plan, Unit
 from benchmark.runs.scores import read_scores
@@ -261,7 +261,7 @@ def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
 
 
 def _key(plan: Plan, unit: Unit) -> dict[str, Json]:
-    """Rows that are many say only which run they are of; the table of runs says the rest (`with_runs`)."""
+    """Rows that are many say only which run they are of; the table of runs says the rest (`join_runs`)."""
     return {"study": plan.study.name, "run": unit.run.run_id}
 
 
@@ -294,7 +294,7 @@ def _about(plan: Plan, unit: Unit, truths: Truths) -> dict[str, Json]:
 
 def _origin(unit: Unit) -> dict[str, Json]:
     """With what a run was made: the settings that are not in every table, the code, the libraries, the time."""
-    about = read_about(unit.folder)
+    about = read_metadata(unit.folder)
     settings, versions = about["settings"], about["versions"]
     return {
         "weights": settings["backbone"]["weights"],

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from rich.filesize import decimal
 from torch import Tensor
 
 from benchmark.data.datasets import Dataset, DatasetInfo, Images
@@ -25,10 +26,10 @@ from benchmark.disk.files import (
     MappedRows,
     checksum,
     flush,
-    may_pass,
+    is_transient,
     new_array,
     open_array,
-    seal,
+    write_checksums,
     write_json,
     write_text,
 )
@@ -58,7 +59,7 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
             raise ValueError(f"{len(open_array(file))} images instead of {ends[-1]}")
         train, validation, test = (MappedRows(file, slice(*window)) for window in pairwise(ends))
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         raise _useless(folder, f"is damaged ({error})") from error
     return train, validation, test
@@ -67,11 +68,11 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
 def check_weights(folder: Path, model: SplitModel) -> None:
     """Weights that come from a hub under a name may change behind it."""
     place = folder if folder.exists() else _partial(folder)
-    if read_about(place)["weights_in_use"] != model.prefix_digest():
+    if read_metadata(place)["weights_in_use"] != model.prefix_digest():
         raise _useless(folder, "was computed with other weights than the network has now")
 
 
-def read_about(folder: Path) -> dict[str, Json]:
+def read_metadata(folder: Path) -> dict[str, Json]:
     """Data set, backbone, and the weights that the store was computed with."""
     try:
         return json.loads((folder / "store.json").read_text())
@@ -105,11 +106,11 @@ def begin_store(
         shape, dtype = (total, *feature_shape(model, backbone)), np.dtype(backbone.feature_dtype)
         needed, free = math.prod(shape) * dtype.itemsize, shutil.disk_usage(partial).free
         numbers = " × ".join(f"{size:,}" for size in shape)
-        say(f"features of {dataset.info.name}: {numbers} numbers, {in_bytes(needed)} ({dtype}) in {folder.parent}")
+        say(f"features of {dataset.info.name}: {numbers} numbers, {decimal(needed)} ({dtype}) in {folder.parent}")
         if needed > free:
             partial.rmdir()
             raise LincBenchError(
-                f"The features of {dataset.info.name} need {in_bytes(needed)} and the disk has {in_bytes(free)} left. "
+                f"The features of {dataset.info.name} need {decimal(needed)} and the disk has {decimal(free)} left. "
                 "Make room (linc-bench features list), choose another disk with --results DIR, or a smaller "
                 "--image-size."
             )
@@ -129,7 +130,7 @@ def _is_begun(partial: Path, total: int) -> bool:
     try:
         return (partial / "store.json").exists() and len(open_array(partial / "features.npy")) == total
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         return False
 
@@ -178,7 +179,7 @@ def _checksum(values: np.ndarray) -> str:
 def finish_store(folder: Path) -> None:
     partial = _partial(folder)
     shutil.rmtree(partial / "done", ignore_errors=True)
-    seal(partial)
+    write_checksums(partial)
     partial.rename(folder)
 
 
@@ -208,13 +209,6 @@ def _partial(folder: Path) -> Path:
 
 def _mark(partial: Path, chunk: range) -> Path:
     return partial / "done" / f"{chunk.start}-{chunk.stop}"
-
-
-def in_bytes(count: float) -> str:
-    for unit, size, least in (("GB", 1e9, 1e9), ("MB", 1e6, 5e4), ("kB", 1e3, 50)):
-        if count >= least:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count:.0f} bytes"
 
 
 def _images(dataset: Dataset, start: int, stop: int) -> list[np.ndarray]:

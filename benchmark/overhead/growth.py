@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.disk.provenance import origin
+from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.tables import merge_rows, same_in
+from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
 from benchmark.identity import Json
 from benchmark.overhead.overhead import TWIN, Variant, measure_seconds, peaks_in_child, variant_for
@@ -56,7 +56,7 @@ class Point:
         at = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
         added, twin = (float(f"{value:.5g}") for value in (added, twin))
         of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin, "recorded_bytes": recorded}
-        return at | of | origin()
+        return at | of | provenance_columns()
 
 
 SECONDS = (
@@ -80,7 +80,7 @@ def measure_growth(results: ResultsFolder, progress: Progress) -> None:
         report(0, weights[-1])
         for (measure, point), done in zip(work, weights, strict=True):
             rows = list(measure(point))
-            merge_rows(results, "overhead_growth", rows, partial(same_in, KEY, rows))
+            merge_rows(results, "overhead_growth", rows, partial(matches, KEY, rows))
             report(done, weights[-1])
 
 

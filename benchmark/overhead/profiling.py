@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from benchmark.disk.provenance import origin
-from benchmark.disk.tables import merge_rows, same_in
+from benchmark.disk.provenance import provenance_columns
+from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.executors import InProcessExecutor
 from benchmark.execution.progress import Progress
 from benchmark.identity import Json
@@ -59,9 +59,9 @@ def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) ->
         unit = next(unit for unit in plan.units if unit.run.recipe == Standard())
         prepare(replace(plan, units=(unit,), to_train={unit: "to be measured"}), InProcessExecutor(), progress)
         rows, terms = _measure(unit, grid.line_ups, effort, progress)
-        merge_rows(sources.results, "overhead", rows, partial(same_in, [*SETTING, "line_up"], rows))
+        merge_rows(sources.results, "overhead", rows, partial(matches, [*SETTING, "line_up"], rows))
         if terms:
-            merge_rows(sources.results, "overhead_terms", terms, partial(same_in, SETTING, terms))
+            merge_rows(sources.results, "overhead_terms", terms, partial(matches, SETTING, terms))
 
 
 def _measure(
@@ -84,10 +84,10 @@ def _measure(
             }
             name = {"line_up": line_up.name, "detector": detector.label}
             costs = shares_of(seconds, line_up, detector) | memory[alone].columns(detector)
-            rows.append(about | name | scaled | costs | origin())
+            rows.append(about | name | scaled | costs | provenance_columns())
     of_linc = [variant for variant in to_score if isinstance(variant.recipe, LiNCRecipe)][:1]
     terms = [
-        about | {"measured_samples": samples[variant]} | term | origin()
+        about | {"measured_samples": samples[variant]} | term | provenance_columns()
         for variant in of_linc
         for term in terms_of(seconds, variant, unit.shape.epochs)
     ]

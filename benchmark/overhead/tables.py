@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from rich.filesize import decimal
 from scipy.optimize import curve_fit
 from scipy.stats import linregress
 
 from benchmark.display.tables import Group
 from benchmark.errors import LincBenchError
-from benchmark.networks.feature_store import in_bytes
-from benchmark.wording import dataset_title, in_words, network_title, telling
+from benchmark.wording import dataset_title, describe_setting, network_title, varying_columns
 
 QUANTITIES = ("seconds", "bytes", "bytes beyond the record")
 FILES = ("overhead", "overhead_terms", "overhead_growth")
@@ -146,8 +146,8 @@ def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def short_titles(rows: pd.DataFrame) -> pd.Series:
     """Data set and path of each row's setting, and whatever else tells it from the others."""
-    told = telling(rows, SETTING, always=("dataset", "path"))
-    return pd.Series([in_words(row, told) for _, row in rows.iterrows()], index=rows.index, dtype=str)
+    told = varying_columns(rows, SETTING, always=("dataset", "path"))
+    return pd.Series([describe_setting(row, told) for _, row in rows.iterrows()], index=rows.index, dtype=str)
 
 
 def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -244,4 +244,4 @@ def _number(share: float) -> str:
 def _bytes(count: float) -> str:
     if np.isnan(count):
         return "–"
-    return f"−{in_bytes(-count)}" if count < 0 else in_bytes(count)
+    return f"−{decimal(round(-count))}" if count < 0 else decimal(round(count))

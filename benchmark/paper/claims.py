@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.paper import numbers as paper
-from benchmark.wording import dataset_title, in_words, network_title, paper_dataset
+from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset
 
 COLUMNS = ["claim", "paper", "ours", "difference", "seeds", "what differs"]
 PAPER_SETTING: dict[str, Any] = {
@@ -170,7 +170,7 @@ def hyper_parameter_claims(accuracy: pd.DataFrame) -> list[dict[str, object]]:
         both = both.reindex(columns=["standard", "linc"]).dropna()
         if len(both) > 1:
             tried = both.index.to_frame()
-            best = {str(recipe): in_words(tried.iloc[int(both[recipe].argmax())], knobs) for recipe in both}
+            best = {str(recipe): describe_setting(tried.iloc[int(both[recipe].argmax())], knobs) for recipe in both}
             verdict = "holds" if best["standard"] == best["linc"] else "does not hold"
             text = f"{verdict}: best without {best['standard']}; with {best['linc']} (by the best epoch)"
             claim = "learning rate and weight decay that are best without LiNC are best with it"

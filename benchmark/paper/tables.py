@@ -6,7 +6,7 @@ import pandas as pd
 from benchmark.display.tables import mean_and_spread
 from benchmark.evaluation.comparisons import settings
 from benchmark.paper import numbers as paper
-from benchmark.wording import in_words, network_title, paper_dataset, telling
+from benchmark.wording import describe_setting, network_title, paper_dataset, varying_columns
 
 
 def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def _protocols(accuracy: pd.DataFrame) -> list[tuple[str, dict[tuple[object, ...
         first = group.iloc[0]
         network = network_title(first["backbone"])
         name = f"{network} at {first['image_size']} px, {first['epochs']} epochs, {first['noise']} noise"
-        told = telling(accuracy, told_of)
-        name += f", {in_words(first, told)}" if told else ""
+        told = varying_columns(accuracy, told_of)
+        name += f", {describe_setting(first, told)}" if told else ""
         named = group.assign(dataset=group["dataset"].map(paper_dataset), rate=group["rate"].round(6))
         found.append((name, {tuple(key): cells for key, cells in named.groupby(["dataset", "rate", "recipe"])}))
     return found

@@ -11,7 +11,7 @@ import pandas as pd
 from benchmark.display.tables import mean_and_spread
 from benchmark.paper import numbers as paper
 from benchmark.paper.claims import PAPER_SETTING
-from benchmark.wording import dataset_title, in_words, paper_dataset
+from benchmark.wording import dataset_title, describe_setting, paper_dataset
 
 REPRODUCED, APPROACHED, LARGER = "reproduced", "approached", "larger gain"
 FARTHER, CONTRADICTED, UNTESTED = "farther away", "contradicted", "not testable here"
@@ -217,7 +217,7 @@ def _gains(accuracy: pd.DataFrame) -> Iterator[Verdict]:
 
 def _setting(runs: pd.DataFrame) -> str:
     seeds = runs["training_seed"].nunique()
-    setting = in_words(runs.iloc[0], ("dataset", "noise", "backbone", "image_size"))
+    setting = describe_setting(runs.iloc[0], ("dataset", "noise", "backbone", "image_size"))
     return f"{setting}, {seeds} seed{'s' if seeds > 1 else ''}"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk.files import UNREADABLE, may_pass, open_array
+from benchmark.disk.files import UNREADABLE, is_transient, open_array
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.record.recorders import Signal
@@ -94,7 +94,7 @@ class RunRecord:
 def open_record(folder: Path) -> RunRecord:
     """Opens a finished record; a damaged one is an error that says so."""
     try:
-        about = read_about(folder)
+        about = read_metadata(folder)
         if outside := [key for key in about["signals"] if Path(key).name != key]:
             raise ValueError(f"{outside[0]!r} is not the name of a signal")
         arrays = {key: open_array(folder / f"{key}.npy") for key in about["signals"]}
@@ -109,12 +109,12 @@ def open_record(folder: Path) -> RunRecord:
             raise ValueError("history and predictions do not cover every epoch")
         return RunRecord(labels, about["num_classes"], about["epochs"], arrays, about["settings"])
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         raise LincBenchError(f"The record {folder} is damaged ({error}).") from error
 
 
-def read_about(folder: Path) -> Json:
+def read_metadata(folder: Path) -> Json:
     """Settings, versions, seconds and the rest of `record.json`."""
     return json.loads((folder / "record.json").read_text())
 

@@ -36,7 +36,7 @@ from benchmark.display.canvas import (
 )
 from benchmark.evaluation.comparisons import settings
 from benchmark.report.variant_figures import is_ablation, usual_training, variants
-from benchmark.wording import dataset_title, in_words, network_title, telling
+from benchmark.wording import dataset_title, describe_setting, network_title, varying_columns
 
 MAP_BINS = 32  # of confidence from 0 to 1, and of variability from 0 to 0.5
 RECIPES = {"linc": "LiNC", "standard": "standard training"}
@@ -421,8 +421,8 @@ def _percent(rate: float) -> str:
 
 def _families(rows: pd.DataFrame, columns: tuple[str, ...], named: tuple[str, ...] = ()) -> dict[str, pd.DataFrame]:
     """The rows that are alike in these columns, under those that are to be named and those that tell them apart."""
-    told = telling(rows, columns, named)
-    return {in_words(family.iloc[0], told): family for _, family in rows.groupby(list(columns))}
+    told = varying_columns(rows, columns, named)
+    return {describe_setting(family.iloc[0], told): family for _, family in rows.groupby(list(columns))}
 
 
 def about(rows: pd.DataFrame) -> str:

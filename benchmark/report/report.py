@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmark.audit.trial_tables import trial_groups
 from benchmark.disk.files import write_json, write_text
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder
-from benchmark.disk.tables import read_table, with_runs
+from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.canvas import save
 from benchmark.display.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.display.tables import (
@@ -175,7 +175,7 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
     """What the rows of all studies on the paper's data sets say of it: findings, hypotheses, every number of it."""
     everything = {table: read_table(results, table) for table in TABLES}
     names = [study.name for study in STUDIES]
-    tables = {name: of_the_paper(with_runs(rows, everything["runs"]), names) for name, rows in everything.items()}
+    tables = {name: of_the_paper(join_runs(rows, everything["runs"]), names) for name, rows in everything.items()}
     usual = {name: as_in_the_paper(rows) for name, rows in tables.items()}
     found = verdicts(usual["metrics"], usual["accuracy"])
     if not found:
@@ -263,7 +263,7 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
         return everything[of_study & (everything["run"].isin(runs) if runs else True)]
 
     of_study = {table: rows(table) for table in TABLES}
-    tables = {table: with_runs(some, of_study["runs"]) for table, some in of_study.items()}
+    tables = {table: join_runs(some, of_study["runs"]) for table, some in of_study.items()}
     if tables["runs"].empty or "protocol" not in tables["metrics" if len(tables["metrics"]) else "runs"]:
         raise LincBenchError(
             f"The files in {results.root} were written by an older version of LiNC-Bench. Make them again with: "

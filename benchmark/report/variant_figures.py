@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from benchmark.display.canvas import COLOURS, panels, room
 from benchmark.paper import numbers as paper
-from benchmark.wording import dataset_title, in_words, telling
+from benchmark.wording import dataset_title, describe_setting, varying_columns
 
 TRAINING = ("backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay", "images")
 FEWEST = 3  # variants of LiNC that make an ablation
@@ -76,12 +76,12 @@ def variants(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> Figure | None:
 
 def _tried(accuracy: pd.DataFrame) -> list[Variant]:
     """As it is, then LiNC's own choices, then those of the training, in a data set."""
-    usual, told = usual_training(accuracy), telling(accuracy, TRAINING)
+    usual, told = usual_training(accuracy), varying_columns(accuracy, TRAINING)
     unchanged: list[Variant] = []
     own: list[Variant] = []
     of_training: list[Variant] = []
     for _, first in accuracy[accuracy["recipe"] != "standard"].drop_duplicates(["setting", "recipe"]).iterrows():
-        changed = in_words(first, [column for column in told if first[column] != usual[column]])
+        changed = describe_setting(first, [column for column in told if first[column] != usual[column]])
         inside = str(first["recipe"]).partition(" (")[2].removesuffix(")").replace("_", " ").replace("=", " = ")
         kind = own if inside else of_training if changed else unchanged
         kind.append(Variant(inside or changed or "LiNC as it is", str(first["setting"]), str(first["recipe"])))

@@ -24,12 +24,12 @@ from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo, load_dataset
 from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
 from benchmark.disk.files import (
     UNREADABLE,
-    damage,
+    atomic_folder,
+    find_damage,
+    is_transient,
     locked,
-    may_pass,
     new_array,
     open_array,
-    whole_folder,
     write_json,
     write_npz,
     write_text,
@@ -77,7 +77,7 @@ class Outcome:
     trained: bool = False
     error: str | None = None  # why there is no record
     failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
-    may_pass: bool = False  # an error that may not come again: a worker was killed, a disk was away
+    is_transient: bool = False  # an error that may not come again: a worker was killed, a disk was away
 
 
 def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
@@ -96,7 +96,7 @@ def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcom
             again = []
             for (unit,), future in _as_they_come(executor, try_unit, [(unit,) for unit in to_do]):
                 outcome = _outcome(unit, future)
-                if outcome.may_pass and attempt < ATTEMPTS:
+                if outcome.is_transient and attempt < ATTEMPTS:
                     progress.say(f"{unit.run.run_id} failed ({outcome.error}) and is tried again later.")
                     again.append(unit)
                     continue
@@ -113,7 +113,7 @@ def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
     except CancelledError as error:
         raise LOST_SCHEDULER from error
     except Exception as error:  # a worker that was killed could not say what it failed of
-        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=_is_of_a_lost_worker(error))
+        return Outcome(unit.run.run_id, error=_sentence(error), is_transient=_is_of_a_lost_worker(error))
 
 
 def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, str]:
@@ -128,7 +128,7 @@ def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Uni
             except CancelledError as error:
                 raise LOST_SCHEDULER from error
             except Exception as error:
-                if may_pass(error):
+                if is_transient(error):
                     continue  # who runs the unit will find out too, and it alone fails
                 if not _is_of_a_lost_worker(error):
                     raise
@@ -141,7 +141,7 @@ def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Uni
 
 
 def _damage_of(unit: Unit) -> str | None:
-    return damage(unit.folder)
+    return find_damage(unit.folder)
 
 
 def _note_failure(unit: Unit, outcome: Outcome, attempts: int) -> None:
@@ -221,11 +221,11 @@ def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress
     """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
     if not unit.needs_store:
         progress.say_once(f"{unit.run.backbone.name}: the whole network runs in every step (plain path)")
-    if not unit.needs_store or (unit.store.exists() and damage(unit.store) is None):
+    if not unit.needs_store or (unit.store.exists() and find_damage(unit.store) is None):
         return
     total, model = sum(dataset.info.sizes), _prefix_of(unit, "cpu")  # this machine may lack the workers' device
     with locked(unit.sources.results.locks, unit.store.name):
-        wrong = damage(unit.store) if unit.store.exists() else "not there"
+        wrong = find_damage(unit.store) if unit.store.exists() else "not there"
         if wrong is None:
             return
         if unit.store.exists():
@@ -313,7 +313,7 @@ def try_unit(unit: Unit) -> Outcome:
         return run_unit(unit)
     except Exception as error:
         _write_log(unit, "".join(format_exception(error)))
-        return Outcome(unit.run.run_id, error=_sentence(error), may_pass=not isinstance(error, LincBenchError))
+        return Outcome(unit.run.run_id, error=_sentence(error), is_transient=not isinstance(error, LincBenchError))
 
 
 def _write_log(unit: Unit, text: str) -> None:
@@ -372,7 +372,7 @@ def train_record(unit: Unit) -> None:
         write_json(unit.sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs} | who)
 
     after_epoch(0)
-    with whole_folder(unit.folder) as folder:
+    with atomic_folder(unit.folder) as folder:
         job = Job(data, settings, new_model, lambda model: _recorders(unit, folder, model, data), after_epoch)
         history, left_behind = run.recipe.run(job)
         for signal, array in left_behind.items():
@@ -399,7 +399,7 @@ def _carried_over(unit: Unit, folder: Path) -> list[str]:
     """Signals of the old record that nobody reads now, if training came out the same; else its scores go too."""
     try:
         old = set(open_record(unit.folder).arrays) if unit.folder.exists() else set()
-        is_whole = bool(old) and damage(unit.folder) is None
+        is_whole = bool(old) and find_damage(unit.folder) is None
         is_same = is_whole and _same_bytes(unit.folder / "history.json", folder / "history.json")
     except LincBenchError:  # damaged, and trained again by force
         old, is_same = set(), False

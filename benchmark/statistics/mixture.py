@@ -40,7 +40,7 @@ class _Fit:
         return np.concatenate([function((block - self.centre) / self.scale) for block in blocks])
 
 
-def separate(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
+def fit_mixture(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
     """Fits the mixture; None where there is nothing to separate (fewer distinct values than components)."""
     values = np.asarray(values)
     with threadpool_limits(limits=1):  # k-means sums in the order its threads finish

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.noise import NoiseSettings
-from benchmark.disk.files import OLD, PARTIAL, UNREADABLE, damage, is_sealed, may_pass
+from benchmark.disk.files import OLD, PARTIAL, UNREADABLE, find_damage, has_checksums, is_transient
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.evaluation.evaluate import TABLES
 from benchmark.identity import Json, digest_of
 from benchmark.networks.backbones import Backbone
-from benchmark.record.run_record import open_record, read_about
+from benchmark.record.run_record import open_record, read_metadata
 from benchmark.runs.plan import RunSettings
 from benchmark.runs.scores import read_scores
 from benchmark.training.loop import TrainingSettings
@@ -67,8 +67,8 @@ def _run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
         return
     try:
         open_record(folder)
-        about = read_about(folder)
-        wrong = damage(folder)
+        about = read_metadata(folder)
+        wrong = find_damage(folder)
     except LincBenchError as error:
         about, wrong = {}, str(error)
     if wrong is not None:
@@ -80,7 +80,7 @@ def _run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
     elif changed := _other_fields(settings):
         why = f"its settings {changed} are not those of this version, so no study finds it"
         yield Finding(OLDER, folder, why, f"{DELETE}, or use the version that made it ({about.get('commit')})")
-    elif not is_sealed(folder):
+    elif not has_checksums(folder):
         yield Finding(OLDER, folder, "it has no checksums, so damage cannot be seen", "run its study with --force")
 
 
@@ -99,9 +99,9 @@ def _store(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
         if not is_held(results, folder.name.removeprefix(PARTIAL)):
             todo = "run its study again: it goes on from there; or `linc-bench features clean --unfinished`"
             yield Finding(ORPHANED, folder, "features were begun and nobody is at it", todo)
-    elif (wrong := damage(folder)) is not None or not (folder / "features.npy").exists():
+    elif (wrong := find_damage(folder)) is not None or not (folder / "features.npy").exists():
         yield Finding(DAMAGED, folder, wrong or "it has no features", RECOMPUTE.format(folder.name))
-    elif not is_sealed(folder):
+    elif not has_checksums(folder):
         yield Finding(OLDER, folder, "it has no checksums, so damage cannot be seen", RECOMPUTE.format(folder.name))
 
 
@@ -113,7 +113,7 @@ def _scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
         read_scores(path)
         is_checked = "crc32" in json.loads(path.with_suffix(".json").read_text())
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         yield Finding(DAMAGED, path, str(error), "run its study again: they are computed anew, without training")
         return
@@ -132,7 +132,7 @@ def _labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
             for name in file.files:
                 file[name]  # reading it compares it with its checksum
     except UNREADABLE as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         yield Finding(DAMAGED, path, str(error), "delete it and run its study again: it is written anew")
 
@@ -141,7 +141,7 @@ def _table(results: ResultsFolder, path: Path) -> Iterator[Finding]:
     try:
         read_table(results, path.stem)
     except (LincBenchError, ValueError, OSError) as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         yield Finding(DAMAGED, path, str(error), "restore it from version control, or delete it and run its studies")
         return

@@ -67,7 +67,7 @@ class Campaign:
     def finished_runs(self) -> dict[str, bytes]:
         """Runs whose record is whole; training one again would change the seconds in it."""
         folders = [path for path in (self.results / "runs").glob("*-t0-*") if not path.name.startswith(".")]
-        whole = [path for path in folders if (path / storage.SEAL).exists() and storage.damage(path) is None]
+        whole = [path for path in folders if (path / storage.CHECKSUMS).exists() and storage.find_damage(path) is None]
         return {path.name: (path / "record.json").read_bytes() for path in whole}
 
     def copy_of_whole(self) -> None:
@@ -82,7 +82,9 @@ class Campaign:
 
 def record_bytes(results: Path) -> dict[str, bytes]:
     """Of everything in records but what the clock says."""
-    files = [file for file in sorted((results / "runs").glob("*/*")) if file.name not in ("record.json", storage.SEAL)]
+    files = [
+        file for file in sorted((results / "runs").glob("*/*")) if file.name not in ("record.json", storage.CHECKSUMS)
+    ]
     return {str(file.relative_to(results)): file.read_bytes() for file in files}
 
 

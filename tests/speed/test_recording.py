@@ -6,7 +6,7 @@ import pytest
 from benchmark.overhead.overhead import Variant, measure_seconds, variant_for
 from benchmark.overhead.workbench import Synthetic
 from benchmark.statistics import mixture
-from benchmark.statistics.mixture import separate
+from benchmark.statistics.mixture import fit_mixture
 from benchmark.training.loop import TrainingSettings
 from detectors import DETECTORS, detector_named
 from tests.speed.conftest import Note
@@ -55,11 +55,11 @@ def trust_like(kind: str) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["three components", "skewed"])
 def test_the_mixture_of_a_million_values(benchmark, kind: str, compare: Note, monkeypatch) -> None:
     values = trust_like(kind)
-    separate(values, 3)
-    quick = benchmark.pedantic(separate, args=(values, 3), rounds=3)
+    fit_mixture(values, 3)
+    quick = benchmark.pedantic(fit_mixture, args=(values, 3), rounds=3)
     seconds = benchmark.stats.stats.min
     monkeypatch.setattr(mixture, "FITTED", MILLION)
-    full = separate(values, 3)
+    full = fit_mixture(values, 3)
     alike = (quick.assignment == full.assignment).mean()
     print(f"\n{kind}: {seconds:.2f} s; {100 * alike:.3f} % assigned as by scikit-learn's fit to all of them")
     assert alike >= 0.999

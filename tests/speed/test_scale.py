@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.cli.command_line import main
-from benchmark.disk.files import seal
+from benchmark.disk.files import write_checksums
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.evaluation.evaluate import TABLES, evaluate
 from benchmark.execution.executors import make_executor
@@ -75,7 +75,7 @@ def _pretend(unit: Unit, trained: Unit) -> None:
     about = json.loads((unit.folder / "record.json").read_text())
     about["settings"]["training"]["seed"] = unit.run.training.seed
     (unit.folder / "record.json").write_text(json.dumps(about))
-    seal(unit.folder)
+    write_checksums(unit.folder)
     shutil.copytree(
         trained.sources.results.all_scores(trained.run.run_id), unit.sources.results.all_scores(unit.run.run_id)
     )
