@@ -44,7 +44,12 @@ def made_up_study(
             for line_up, (name, (needs, level)) in product(line_ups, detectors.items()):
                 if needs == recipe:
                     auroc = level - 0.2 * rate + rng.normal(0, 0.01)
-                    _detector_rows(rows, about | {"line_up": line_up, "detector": name}, auroc, list(detectors))
+                    _detector_rows(
+                        rows,
+                        about | {"line_up": line_up, "detector": name, "detector_name": name, "detector_options": ""},
+                        auroc,
+                        list(detectors),
+                    )
             if recipe != "cross-validation":
                 _training_rows(rows, about, rng)
             if recipe == "linc":
@@ -57,6 +62,7 @@ def _about(dataset: str, samples: int, rate: float, seed: int, recipe: str) -> d
         "study": "made-up", "run": f"{dataset}-{rate}-t{seed}-{recipe}", "dataset": dataset, "classes": 10,
         "samples": samples, "noise": "symmetric", "rate": rate, "noise_seed": 0, "training_seed": seed,
         "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": EPOCHS, "batch_size": 64, "recipe": recipe,
+        "recipe_name": recipe, "recipe_options": "", "protocol": "p",
         "setting": f"{dataset}{rate}", "true_rate": rate, "images": "cached",
         "learning_rate": 5e-4, "weight_decay": 1e-4,
     }  # fmt: skip

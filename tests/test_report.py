@@ -9,14 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmark.cli.command_line import main
-from benchmark.display.tables import (
-    as_latex,
-    epochs_table,
-    escape_latex,
-    mean_and_spread,
-    rank_table,
-    speed_table,
-)
+from benchmark.display.tables import as_latex, escape_latex, mean_and_spread
 from benchmark.evaluation.comparisons import against_reference
 from benchmark.paper import numbers as paper
 from benchmark.paper.claims import (
@@ -30,6 +23,7 @@ from benchmark.paper.claims import (
     sentence_claims,
 )
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
+from benchmark.report.study_tables import epochs_table, rank_table, speed_table
 
 ABOUT = {
     "backbone": "vit_small_patch14_dinov2",

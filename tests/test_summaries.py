@@ -7,11 +7,11 @@ from rich.console import Console
 
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import join_runs
-from benchmark.display.tables import accuracy_summary, detection_summary, effort_table
 from benchmark.evaluation.comparisons import in_common, short_titles
 from benchmark.evaluation.evaluate import JUDGEMENT
 from benchmark.evaluation.figure_data import epochs_read
 from benchmark.report.report import make_report
+from benchmark.report.study_tables import accuracy_summary, detection_summary, effort_table
 from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns
 from tests.test_plots import made_up_study
 
@@ -83,20 +83,17 @@ def test_aurocs_are_computed_densely_where_most_changes() -> None:
     assert epochs_read(30) == [*range(1, 11), 15, 20, 25, 30]
 
 
-def test_rows_that_name_their_run_learn_the_rest_from_the_table_of_runs() -> None:
-    runs = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits"] * 2, "seconds": [7.0, 8.0]})
-    rows = pd.DataFrame({"study": ["s"], "run": ["b"], "seconds": [0.1], "dataset": [None]})
+def test_rows_are_joined_with_what_is_known_of_their_runs() -> None:
+    runs = STUDY["accuracy"].assign(protocol="p", recipe_name="", recipe_options="")
+    rows = runs[["study", "run"]].head(1).assign(auroc=0.9)
     joined = join_runs(rows, runs)
-    assert joined.loc[0, "dataset"] == "digits", "whatever an older file says"
-    assert joined.loc[0, "seconds"] == 0.1, "its own"
+    assert (joined.loc[0, "dataset"], joined.loc[0, "auroc"]) == (runs.loc[0, "dataset"], 0.9)
 
 
-def test_a_run_that_failed_keeps_what_its_own_row_says() -> None:
-    runs = pd.DataFrame({"study": ["s"], "run": ["a"], "dataset": ["digits"], "samples": [7]})
-    rows = pd.DataFrame({"study": ["s"] * 2, "run": ["a", "b"], "dataset": ["digits", "other"], "samples": [7, 8]})
-    joined = join_runs(rows, runs)
-    assert list(joined["dataset"]) == ["digits", "other"]
-    assert list(joined["samples"]) == [7, 8]
+def test_rows_that_have_these_columns_keep_their_own() -> None:
+    """A run that failed is not in the table of runs."""
+    failed = STUDY["metrics"].assign(protocol="p", recipe_name="", recipe_options="", run="failed")
+    assert join_runs(failed, failed[:0]) is failed
 
 
 def test_settings_that_differ_in_little_are_told_apart() -> None:

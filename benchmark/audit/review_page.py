@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmark.display.page import MISSING, write_html
+from benchmark.display.page import write_html
+from benchmark.display.tables import MISSING
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 

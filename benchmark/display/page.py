@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +14,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from benchmark.disk.files import write_text
+from benchmark.display.tables import are_numbers, in_cells
 from benchmark.errors import LincBenchError
 
 TEMPLATES = Path(__file__).parent / "templates"
-MISSING = "–"
 ROWS_TO_SEARCH = 10  # a table with more rows has a search field, whether it has filters or not
-
-# 0.9936 ± 0.0018, −2.1 %, 5.4 ms (3 × plain), 12,345 [12,000, 13,000]; templates/page.js reads the same number from it.
-NUMBER = re.compile(
-    r"[<>≤≥≈~]?\s*[+−-]?\d[\d,\u2009\u202f]*(\.\d+)?(e[+-]?\d+)?\s?(%|points|ms|s|×|[KMG]i?B)?(\s*[±\[(].*)?",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -44,13 +37,12 @@ class PageTable:
     @property
     def columns(self) -> list[tuple[str, bool]]:
         """Each column's name, and whether it holds numbers."""
-        rows = self.rows
-        return [(str(name), _is_numeric([row[at] for row in rows])) for at, name in enumerate(self.frame.columns)]
+        cells = in_cells(self.frame)
+        return list(zip(cells.columns, are_numbers(cells), strict=True))
 
     @property
     def rows(self) -> list[list[str]]:
-        columns = [_cells(self.frame.iloc[:, at].tolist()) for at in range(self.frame.shape[1])]
-        return [list(row) for row in zip(*columns, strict=True)]
+        return [list(row) for row in in_cells(self.frame).itertuples(index=False)]
 
     @property
     def searchable(self) -> bool:
@@ -138,22 +130,3 @@ def _template(name: str) -> str:
 def _content_hash(script: str) -> str:
     """How the page's security policy names the one script that may run in it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _cells(values: list[object]) -> list[str]:
-    """Numbers with a fraction share their decimals: four digits of the largest."""
-    fractions = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
-    whole = all(value.is_integer() for value in fractions)
-    decimals = 0 if whole else min(max(3 - math.floor(math.log10(max(fractions))), 0), 6)
-    return [_cell(value, decimals) for value in values]
-
-
-def _cell(value: object, decimals: int) -> str:
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
-        return MISSING
-    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
-
-
-def _is_numeric(cells: list[str]) -> bool:
-    known = [cell for cell in cells if cell not in ("", MISSING)]
-    return bool(known) and all(NUMBER.fullmatch(cell) for cell in known)

@@ -17,27 +17,8 @@ from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder
 from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.canvas import save
 from benchmark.display.page import Page, PageFigure, PageTable, Section, write_page
-from benchmark.display.tables import (
-    Group,
-    accuracy_summary,
-    accuracy_table,
-    as_latex,
-    as_markdown,
-    auc_table,
-    corrections_table,
-    detection_summary,
-    effort_table,
-    epochs_table,
-    for_terminal,
-    rank_note,
-    rank_table,
-    scoring_table,
-    speed_table,
-    spread_note,
-    troubles,
-)
+from benchmark.display.tables import Group, as_latex, as_markdown, for_terminal, titled
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.evaluation.comparisons import in_common, settings
 from benchmark.evaluation.evaluate import TABLES
 from benchmark.overhead.figures import draw_overhead
 from benchmark.overhead.tables import COST_NOTES, overhead_groups
@@ -58,6 +39,7 @@ from benchmark.paper.verdicts import (
     verdicts,
 )
 from benchmark.report.figures import draw_all
+from benchmark.report.study_tables import effort_table, scoring_table, speed_table, study_groups
 from benchmark.runs.studies import ORIGINAL, STUDIES
 from benchmark.training.loop import TrainingSettings
 from benchmark.wording import dataset_title, network_title
@@ -73,7 +55,7 @@ ALL_STUDIES, COSTS, AUDITING = "All studies", "Costs", "Audits"  # parts of the 
 LARGE_DRAWING = 40_000  # bytes
 COLOURS = 64  # of a large drawing on the page, where nobody sees more
 WIDE = [
-    *("its chance level", "precision at the true rate", "found in the first 5 %", "in 20 %", "ties"),
+    *("AUPRC of chance", "precision at the true rate", "recall in the first 5 %", "recall in the first 20 %", "ties"),
     *("while scoring", "slower steps", "outside"),
 ]
 CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
@@ -167,7 +149,7 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
         parts = [*(as_markdown(title, table) for title, table in stable), *(f"{note}\n" for note in group.notes)]
         write_text(results.tables(name) / f"{kind}.md", "\n".join(parts))
         latex = [as_latex(title, table, f"{name}-{kind}-{at}") for at, (title, table) in enumerate(stable)]
-        if latex:
+        if group.for_print and latex:
             write_text(results.tables(name) / f"{kind}.tex", "\n".join(latex))
 
 
@@ -180,14 +162,16 @@ def paper_groups(results: ResultsFolder) -> dict[str, Group]:
     found = verdicts(usual["metrics"], usual["accuracy"])
     if not found:
         return {}
-    tried = _one("One thing changed at a time", hypothesis_table(tables))
+    tried = titled("One thing changed at a time", hypothesis_table(tables))
     groups = {
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(found), HOW]),
-        "findings": Group("What we found, data set by data set", _one("Questions and answers", findings_table(usual))),
+        "findings": Group(
+            "What we found, data set by data set", titled("Questions and answers", findings_table(usual))
+        ),
         "hypotheses": Group("What was tried to explain it", tried, [NOTE] if tried else []),
-        "counts": Group("The paper's numbers, counted", _one("The paper's numbers", count_table(found)), [RULES]),
-        "verdicts": Group("The paper, number by number", _one("Every number of it", verdict_table(found)), [RULES]),
-        "runs": Group("What was run", _one("Runs, and what they took", effort_table(tables["runs"]))),
+        "counts": Group("The paper's numbers, counted", titled("The paper's numbers", count_table(found)), [RULES]),
+        "verdicts": Group("The paper, number by number", titled("Every number of it", verdict_table(found)), [RULES]),
+        "runs": Group("What was run", titled("Runs, and what they took", effort_table(tables["runs"]))),
     }
     return {name: group for name, group in groups.items() if group.tables or group.notes}
 
@@ -274,89 +258,20 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
 
 def _groups(tables: dict[str, pd.DataFrame]) -> dict[str, Group]:
     """Every table there is data for, in the order in which a reader wants them."""
-    metrics, accuracy, epochs = tables["metrics"], tables["accuracy"], tables["auc_by_epochs"]
-    found = _summaries(metrics, accuracy) | {
-        "auc": Group(
-            "Detection",
-            _per_line_up(metrics, "Detection", auc_table),
-            [spread_note(metrics), INTERVALS, *troubles(metrics)] if len(metrics) else [],
-        ),
-        "accuracy": Group(
-            "Test accuracy",
-            _per_setting(accuracy, "Test accuracy", accuracy_table),
-            [spread_note(accuracy)] if len(accuracy) else [],
-        ),
-        "epochs": Group("AUC by epochs read", _per_line_up(epochs, "AUROC by epochs read", epochs_table), [EPOCHS]),
-        "ranks": Group("Mean rank", _one("Mean rank over settings", rank_table(metrics)) if len(metrics) else []),
-        "corrections": Group(
-            "LiNC as a corrector", _per_setting(tables["corrections"], "LiNC as a corrector", corrections_table)
-        ),
-        "claims": Group("Claim beside measurement", _one("The paper's claims, and ours", claims_table(tables))),
+    metrics, accuracy = tables["metrics"], tables["accuracy"]
+    found = study_groups(tables) | {
+        "claims": Group("Claim beside measurement", titled("The paper's claims, and ours", claims_table(tables))),
         "paper": Group(
             "The paper's tables, ours beside",
             [
-                *_one("Table 1 of the paper: AUC at 20% noise", paper_tables.detection_table(metrics)),
-                *_one("Table 2 of the paper: accuracy without noise", paper_tables.clean_table(accuracy)),
-                *_one("Table 3 of the paper: accuracy under symmetric noise", paper_tables.noisy_table(accuracy)),
+                *titled("Table 1 of the paper: AUC at 20% noise", paper_tables.detection_table(metrics)),
+                *titled("Table 2 of the paper: accuracy without noise", paper_tables.clean_table(accuracy)),
+                *titled("Table 3 of the paper: accuracy under symmetric noise", paper_tables.noisy_table(accuracy)),
             ],
+            for_print=True,
         ),
     }
-    if found["ranks"].tables:
-        found["ranks"].notes.append(rank_note(metrics))
     return {name: group for name, group in found.items() if group.tables}
-
-
-def _summaries(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> dict[str, Group]:
-    """Of a study with several settings, all of them in one table."""
-    found = {}
-    if len(metrics) and metrics["setting"].nunique() > 1:
-        about = in_common(metrics)
-        tables = [
-            (
-                f"Detection (AUROC), {line_up} line-up: {about}",
-                detection_summary(metrics[metrics["line_up"] == line_up]),
-            )
-            for line_up in dict.fromkeys(metrics["line_up"])
-        ]
-        found["summary"] = Group("Detection in every setting", tables, [spread_note(metrics), RANKS])
-    if len(accuracy) and accuracy["setting"].nunique() > 1:
-        title = f"Test accuracy: {in_common(accuracy)}"
-        table = accuracy_summary(accuracy)
-        found["accuracy-summary"] = Group("Accuracy in every setting", [(title, table)], [spread_note(accuracy), EPOCH])
-    return found
-
-
-RANKS = "Ranks are of detectors that were measured in every setting, by the mean over seeds; 1 is the best."
-EPOCH = "At the last epoch, in brackets at the best one, which is chosen on the test labels themselves."
-INTERVALS = (
-    "Against LiNC: the mean difference of AUROC; better or worse only if the 95 % interval of a paired, stratified "
-    "bootstrap over samples excludes zero in every run. Scores that are averaged over runs are compared with LiNC of "
-    "the first seed. At a noise rate r nobody can find more than 5 % / r of the mislabelled in 5 % of the data."
-)
-EPOCHS = "Scored as if training had ended after so many epochs; means over runs."
-
-
-def _one(title: str, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    return [(title, table)] if len(table) else []
-
-
-def _per_line_up(
-    rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
-) -> list[tuple[str, pd.DataFrame]]:
-    """In the order in which a study has them."""
-    if rows.empty:
-        return []
-    return [
-        titled
-        for line_up in dict.fromkeys(rows["line_up"])
-        for titled in _per_setting(rows[rows["line_up"] == line_up], f"{what}, {line_up} line-up", make)
-    ]
-
-
-def _per_setting(
-    rows: pd.DataFrame, what: str, make: Callable[[pd.DataFrame], pd.DataFrame]
-) -> list[tuple[str, pd.DataFrame]]:
-    return [(f"{what}: {name}", make(group)) for name, group in settings(rows)] if len(rows) else []
 
 
 def _write_page(results: ResultsFolder, studies: list[str]) -> None:

@@ -1,0 +1,278 @@
+"""The tables of one study: detection, accuracy, corrections; and what was run, and what `make bench` measured."""
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from benchmark import reference
+from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
+from benchmark.evaluation.comparisons import (
+    IN_TITLES,
+    against_reference,
+    in_common,
+    mean_ranks,
+    settings,
+    short_titles,
+)
+from benchmark.wording import dataset_title, describe_setting, varying_columns
+
+MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
+RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
+EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
+INTERVALS = (
+    f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse only if the 95 % interval of a paired, "
+    "stratified bootstrap over samples excludes zero in every run. Scores averaged over runs are compared with "
+    f"{reference.DETECTOR} of the first seed. At noise rate r, the first 5 % of the data hold at most 5 % / r of the "
+    "mislabelled samples."
+)
+EPOCHS = "Scored as if training had ended after that many epochs; means over runs."
+
+
+def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
+    """Every group of tables that the study has rows for, in the order in which a reader wants them."""
+    metrics, accuracy = tables["metrics"], tables["accuracy"]
+    groups = summary_groups(metrics, accuracy) | {
+        "epochs": Group(
+            "AUROC by epochs read",
+            _per_line_up(tables["auc_by_epochs"], "AUROC by epochs read", epochs_table),
+            [EPOCHS],
+        ),
+        "ranks": Group("Mean rank", titled("Mean rank over settings", rank_table(metrics)), [rank_note(metrics)]),
+        "corrections": Group(
+            f"{reference.DETECTOR} as a corrector",
+            _per_setting(tables["corrections"], f"{reference.DETECTOR} as a corrector", corrections_table),
+        ),
+    }
+    return {name: group for name, group in groups.items() if group.tables}
+
+
+def summary_groups(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> dict[str, Group]:
+    """Detection and accuracy: all settings in one table if there are several, and each setting in its own."""
+    groups = {}
+    if metrics["setting"].nunique() > 1:
+        tables = [
+            (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows))
+            for line_up, rows in metrics.groupby("line_up", sort=False)
+        ]
+        groups["summary"] = Group("Detection in every setting", tables, [spread_note(metrics), RANKS], for_print=True)
+    if accuracy["setting"].nunique() > 1:
+        tables = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
+        notes = [spread_note(accuracy), EPOCH]
+        groups["accuracy-summary"] = Group("Accuracy in every setting", tables, notes, for_print=True)
+    groups["auc"] = Group(
+        "Detection",
+        _per_line_up(metrics, "Detection", auc_table),
+        [spread_note(metrics), INTERVALS, *missing_notes(metrics)],
+        for_print="summary" not in groups,
+    )
+    groups["accuracy"] = Group(
+        "Test accuracy",
+        _per_setting(accuracy, "Test accuracy", accuracy_table),
+        [spread_note(accuracy)],
+        for_print="accuracy-summary" not in groups,
+    )
+    return groups
+
+
+def _per_line_up(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
+    by_line_up = rows.groupby("line_up", sort=False)
+    return [table for name, part in by_line_up for table in _per_setting(part, f"{title}, {name} line-up", make)]
+
+
+def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
+    return [(f"{title}: {name}", make(part)) for name, part in settings(rows)]
+
+
+def spread_note(rows: pd.DataFrame) -> str:
+    """What ± stands for in tables of these rows."""
+    counts = {"training": rows["training_seed"].nunique(), "noise": rows["noise_seed"].nunique()}
+    if max(counts.values()) <= 1:
+        return "One run each: no spread is known."
+    seeds = " and ".join(f"{count} {what} {'seed' if count == 1 else 'seeds'}" for what, count in counts.items())
+    averaged = "; cells without it have one run, or scores averaged over the runs" if "runs_averaged" in rows else ""
+    return f"± is the standard deviation over {seeds}{averaged}."
+
+
+def missing_notes(metrics: pd.DataFrame) -> list[str]:
+    """A line for each reason why a number is missing."""
+    missing = metrics[metrics["status"] != "ok"]
+    return [
+        f"{', '.join(dict.fromkeys(rows['detector']))}: {status}, {reason}."
+        for (status, reason), rows in missing.groupby(["status", "reason"], sort=True)
+    ]
+
+
+def auc_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    """One row per detector, the best first, for the rows of one setting."""
+    order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
+    return pd.DataFrame(
+        {
+            "detector": detector,
+            "AUROC": mean_and_spread(rows["auroc"]),
+            f"vs. {reference.DETECTOR}": against_reference(rows),
+            "AUPRC": mean_and_spread(rows["auprc"]),
+            "AUPRC of chance": mean_and_spread(rows["auprc_chance"].head(1), 3),
+            "precision at the true rate": mean_and_spread(rows["precision_at_rate"], 3),
+            "recall in the first 5 %": mean_and_spread(rows["recall_5"], 3),
+            "recall in the first 20 %": mean_and_spread(rows["recall_20"], 3),
+            "ties": f"{rows['ties'].mean():.0%}" if rows["ties"].notna().any() else MISSING,
+            "runs": int(rows.loc[rows["status"] != "failed", "runs_averaged"].sum()),
+            "epochs used": int(rows["epochs_used"].max()),
+            "scoring seconds": f"{rows['seconds'].mean():.3f}" if rows["seconds"].notna().any() else MISSING,
+        }
+        for detector, rows in ((name, metrics[metrics["detector"] == name]) for name in order)
+    )
+
+
+def epochs_table(aucs: pd.DataFrame) -> pd.DataFrame:
+    """AUROC by the number of epochs read, for the rows of one setting: mean over runs, and the best number."""
+    means = aucs.groupby(["detector", "epochs_read"])["auroc"].mean().unstack()
+    last = int(means.columns.max())
+    shown = [count for count in (1, 2, 3, 5, 10, 20, 30, 50, 70) if count < last] + [last]
+    table = means[shown].map("{:.4f}".format).rename(columns=str)
+    table["best"] = [f"{row.max():.4f} after {row.idxmax()}" for _, row in means.iterrows()]
+    return table.loc[means.max(axis=1).sort_values(ascending=False).index].reset_index()
+
+
+def corrections_table(corrections: pd.DataFrame) -> pd.DataFrame:
+    """What relabelling did in one setting: over all samples, then by true class; variants over all samples only."""
+    columns = {
+        "noisy_share": "in the noisy component",
+        "noisy_precision": "of these mislabelled",
+        "noisy_recall": "mislabelled samples found",
+        "ambiguous_share": "ambiguous",
+        "corrected_right": "corrected labels that are right",
+        "label_accuracy_before": "labels right before",
+        "label_accuracy_after": "labels right after",
+    }
+    rows = corrections[(corrections["class"] == "all") | (corrections["recipe_options"] == "")]
+    table = pd.DataFrame(
+        {"recipe": recipe, "true class": name} | _cells(group, columns, 3)
+        for (recipe, name), group in rows.groupby(["recipe", "class"], sort=False)
+    )
+    return table if rows["recipe"].nunique() > 1 else table.drop(columns="recipe")
+
+
+def _cells(rows: pd.DataFrame, heads: Mapping[str, str], digits: int = 4) -> dict[str, str]:
+    """Mean and spread of some columns, each under its head."""
+    return {head: mean_and_spread(rows[column], digits) for column, head in heads.items()}
+
+
+def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Each detector's mean rank by AUROC over settings, the best first; empty for a single setting."""
+    measured = metrics[metrics["status"] == "ok"]
+    if measured["setting"].nunique() < 2:
+        return pd.DataFrame()
+    counts = measured.groupby(["line_up", "detector"])["setting"].transform("nunique")
+    everywhere = measured[counts == measured.groupby("line_up")["setting"].transform("nunique")]
+    means = everywhere.groupby(["line_up", "setting", "detector"])["auroc"].mean().reset_index()
+    means["rank"] = means.groupby(["line_up", "setting"])["auroc"].rank(ascending=False)
+    ranks = means.groupby(["line_up", "detector"])["rank"].agg(["mean", "min", "max", "count"]).reset_index()
+    ranks = ranks.sort_values(["line_up", "mean"], ascending=[False, True])
+    return pd.DataFrame(
+        {
+            "line-up": ranks["line_up"],
+            "detector": ranks["detector"],
+            "mean rank": ranks["mean"].map("{:.2f}".format),
+            "best": ranks["min"].map("{:.0f}".format),
+            "worst": ranks["max"].map("{:.0f}".format),
+            "settings": ranks["count"],
+        }
+    )
+
+
+def rank_note(metrics: pd.DataFrame) -> str:
+    measured = metrics[metrics["status"] == "ok"]
+    count, datasets = measured["setting"].nunique(), measured["dataset"].nunique()
+    sets = "data set" if datasets == 1 else "data sets"
+    return (
+        f"Ranks among detectors measured in all {count} settings of {datasets} {sets}; that share a data set are not "
+        "independent of each other."
+    )
+
+
+def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
+    """AUROC of each detector in every setting, for the rows of one line-up; the best mean rank first."""
+    measured = metrics[metrics["status"] == "ok"]
+    titles, ranks = short_titles(measured), mean_ranks(measured)
+    means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
+    order = [*ranks.index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
+    cells = {key: _auroc_cell(rows) for key, rows in measured.groupby(["detector", "setting"])}
+    return pd.DataFrame(
+        {"detector": detector}
+        | {title: cells.get((detector, setting), MISSING) for setting, title in titles.items()}
+        | {"mean rank": f"{ranks[detector]:.1f}" if detector in ranks else MISSING}
+        for detector in order
+    )
+
+
+def _auroc_cell(rows: pd.DataFrame) -> str:
+    """AUROC over seeds; where there is no spread, why."""
+    text, averaged = mean_and_spread(rows["auroc"], 3), rows["runs_averaged"].max()
+    if averaged > 1:
+        return f"{text} ({averaged} averaged)"
+    return f"{text} (1 run)" if len(rows) == 1 else text
+
+
+def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy at the last epoch, and at the best one in brackets: a row per data set and recipe, a column per rate."""
+    columns = varying_columns(accuracy, [column for column in IN_TITLES if column != "rate"], always=("dataset",))
+    rows = []
+    for _, group in accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False):
+        row = {"data set": describe_setting(group.iloc[0], columns), "recipe": group["recipe"].iloc[0]}
+        by_rate = dict(list(group.groupby("rate")))
+        for rate in sorted(accuracy["rate"].unique()):
+            runs = by_rate.get(rate)
+            row[f"{rate:.0%} noise"] = (
+                MISSING if runs is None else f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
+            )
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def accuracy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """One row per recipe for the rows of one setting."""
+    columns = {
+        "best_test": "best epoch",
+        "last_test": "last epoch",
+        "test_by_noisy_validation": "by noisy validation",
+        "test_by_clean_validation": "by clean validation (oracle)",
+    }
+    return pd.DataFrame(
+        {"recipe": recipe, "runs": len(rows)} | _cells(rows, columns)
+        for recipe, rows in accuracy.groupby("recipe", sort=False)
+    )
+
+
+def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What was run and how long it took, a row per study and data set."""
+    return pd.DataFrame(
+        {
+            "study": study,
+            "data set": dataset_title(str(dataset)),
+            "training samples": f"{rows['samples'].iloc[0]:,}",
+            "noise rates": ", ".join(f"{rate:.0%}" for rate in sorted(rows["rate"].unique())),
+            "runs": len(rows),
+            "hours": f"{rows['seconds'].sum() / 3600:.2f}",
+        }
+        for (study, dataset), rows in runs.groupby(["study", "dataset"], sort=True)
+    )
+
+
+def speed_table(speed: pd.DataFrame) -> pd.DataFrame:
+    """What `make bench` measured, in milliseconds per image: a row per measurement, a column per network."""
+    compared = zip(speed["ratio"], speed["against"], strict=True)
+    ratios = [f" ({ratio:.3g} × {name})" if name else "" for ratio, name in compared]
+    cells = speed["milliseconds"].map("{:.3g} ms".format) + ratios
+    table = speed.assign(cell=cells).pivot(index="what", columns="model", values="cell").fillna(MISSING)
+    rows, columns = (
+        speed.groupby(axis)["milliseconds"].max().sort_values(ascending=False).index for axis in ("what", "model")
+    )
+    return table.loc[rows, columns].reset_index().rename(columns={"what": "per image"})
+
+
+def scoring_table(baseline: pd.DataFrame) -> pd.DataFrame:
+    """What `make bench` measured of scoring: seconds per detector, the fastest first."""
+    scoring = baseline[baseline["what"].str.startswith("scoring, ")].sort_values("milliseconds", kind="stable")
+    names = scoring["what"].str.removeprefix("scoring, ")
+    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.2g}".format)})
