@@ -51,6 +51,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "learning_rate": "learning rate {:g}".format,
     "weight_decay": "weight decay {:g}".format,
     "images": "{}".format,
+    "device": "on {}".format,
 }
 
 

@@ -1,4 +1,4 @@
-"""What detectors cost: charged to whoever needs it, shared where it is shared, and kept as rows."""
+"""The cost of detectors: charged to whoever causes it, shared where it is shared, and kept as rows."""
 
 import os
 import time
@@ -15,29 +15,28 @@ from rich.console import Console
 
 from benchmark.cli.command_line import main
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead import growth, profiling
-from benchmark.overhead.figures import CAPTIONS, draw_overhead
-from benchmark.overhead.growth import Point
-from benchmark.overhead.memory import is_known, peak_memory
-from benchmark.overhead.overhead import (
-    RUNS_BETWEEN_TWINS,
-    TWIN,
-    Charges,
-    Seconds,
+from benchmark.overhead.benches import Measured
+from benchmark.overhead.charges import (
+    BASELINE,
+    Observation,
     Variant,
-    charges,
-    measure_seconds,
-    measure_seconds_in_children,
     median_interval,
+    objective_cost,
     observe,
-    users,
+    signal_costs,
     variant_for,
 )
-from benchmark.overhead.profiling import shares_of, terms_of
+from benchmark.overhead.figures import CAPTIONS, draw_overhead
+from benchmark.overhead.growth import Point
+from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, measure_round, measure_seconds
+from benchmark.overhead.memory import peak_memory, private_bytes
+from benchmark.overhead.shares import shared_run, shares_of, terms_of
+from benchmark.overhead.synthetic import Synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
-from benchmark.overhead.workbench import Measured, Synthetic
 from benchmark.record.gradient_recorders import InputGradientSpread
 from benchmark.record.history import (
     END_OF_EPOCHS,
@@ -75,46 +74,40 @@ def measured(seconds: Mapping[Charge, float] | None = None) -> Measured:
     return Measured({part: [taken] for part, taken in everything.items()}, sum(everything.values()), NOTHING)
 
 
-def twin() -> Measured:
+def baseline() -> Measured:
     return replace(measured(), record=replace(NOTHING, epochs=30))
-
-
-def charged(variant: Variant, run: Measured) -> Charges:
-    return charges(variant, run, epochs=30, twin_objective=1.0)
 
 
 def test_a_pass_over_the_training_set_is_paid_by_the_signal_that_asked_for_it() -> None:
     run = measured(
         {recording("train_logits"): 0.5, recording("eval_logits"): 0.25, Charge(PASS, ("eval_logits",)): 4.0}
     )
-    found = charged(Variant(Standard(), (TRAIN_LOGITS, EVAL_LOGITS)), run)
-    assert found.objective == 0.0
-    assert found.signals == {"train_logits": 0.5, "eval_logits": 4.25}
+    variant = Variant(Standard(), (TRAIN_LOGITS, EVAL_LOGITS))
+    assert signal_costs(variant, run) == {"train_logits": 0.5, "eval_logits": 4.25}
 
 
 def test_signals_of_one_recorder_share_its_cost() -> None:
-    one, two = InputGradientSpread(), InputGradientSpread(stage="late")
-    run = measured({recording("train_logits"): 1.0, recording(one.key, two.key): 3.0})
-    found = charged(Variant(Standard(), (TRAIN_LOGITS, one, two)), run)
-    assert found.signals == {one.key: 1.5, two.key: 1.5, "train_logits": 1.0}
+    early, late = InputGradientSpread(), InputGradientSpread(stage="late")
+    run = measured({recording("train_logits"): 1.0, recording(early.key, late.key): 3.0})
+    costs = signal_costs(Variant(Standard(), (TRAIN_LOGITS, early, late)), run)
+    assert costs == {early.key: 1.5, late.key: 1.5, "train_logits": 1.0}
 
 
-def test_a_recorder_that_hides_its_signal_is_told_so() -> None:
-    with pytest.raises(LincBenchError, match="A recorder goes by the name 'my recorder', which is no signal"):
-        charged(Variant(Standard(), (TRAIN_LOGITS,)), measured({recording("my recorder"): 1.0}))
+def test_a_recorder_whose_name_is_no_signal_is_an_error() -> None:
+    with pytest.raises(LincBenchError, match="charged to 'my recorder', which is no signal"):
+        signal_costs(Variant(Standard(), (TRAIN_LOGITS,)), measured({recording("my recorder"): 1.0}))
 
 
 def test_an_objective_pays_for_what_it_adds_to_cross_entropy_and_for_its_own_pass() -> None:
     run = measured({OBJECTIVE: 1.5, END_OF_EPOCHS: 0.2, PASS_OF_OBJECTIVE: 0.3})
-    found = charged(variant_for([detector_named("LiNC")]), run)
-    assert found.objective == pytest.approx(1.0)
-    assert not found.signals
+    assert objective_cost(LiNCRecipe(), run, 30, baseline_objective=1.0) == pytest.approx(1.0)
+    assert not signal_costs(variant_for([detector_named("LiNC")]), run)
 
 
-def test_training_in_folds_is_all_added() -> None:
-    found = charged(variant_for([detector_named("confident learning")]), measured())
-    assert found.objective == 0.0
-    assert sum(found.signals.values()) == 11.0, "all but validation and test"
+def test_all_of_a_training_in_folds_is_charged_to_its_signal() -> None:
+    assert objective_cost(CrossValidation(), measured(), 30, baseline_objective=1.0) == 0.0
+    costs = signal_costs(variant_for([detector_named("confident learning")]), measured())
+    assert sum(costs.values()) == 11.0, "all but validation and test"
 
 
 def test_a_recipe_that_trains_more_pays_for_it_and_standard_training_for_nothing() -> None:
@@ -125,8 +118,9 @@ def test_a_recipe_that_trains_more_pays_for_it_and_standard_training_for_nothing
         def passes(self, epochs: int) -> float:
             return 2 * epochs
 
-    assert charged(Variant(Twice(), ()), measured()).objective == 5.0, "half of its steps"
-    assert charged(TWIN, measured({OBJECTIVE: 1.3})).objective == 0.0, "the same objective: noise is nobody's"
+    assert objective_cost(Twice(), measured(), 30, baseline_objective=1.0) == 5.0, "half of its steps"
+    noisy = measured({OBJECTIVE: 1.3})
+    assert objective_cost(Standard(), noisy, 30, baseline_objective=1.0) == 0.0, "the same objective: only noise"
 
 
 def test_terms_are_read_from_the_epochs_in_which_they_happen() -> None:
@@ -134,20 +128,20 @@ def test_terms_are_read_from_the_epochs_in_which_they_happen() -> None:
     linc = variant_for([detector_named("LiNC")])
     at_end = [0.01] * 4 + [0.5] + [0.01] * 4 + [0.02] + [0.01] * 20
     laps = LOOP_LAPS | {STEPS: [0.3] * 30, OBJECTIVE: [0.06, 0.05] * 10 + [0.02, 0.01] * 20, END_OF_EPOCHS: at_end}
-    run = replace(twin(), laps=laps | {PASS_OF_OBJECTIVE: [0.2]})
-    even = replace(twin(), laps=LOOP_LAPS | {STEPS: [0.3] * 30})
-    seconds = Seconds({linc: [observe(linc, run, (even, even), {})] * 6})
+    run = replace(baseline(), laps=laps | {PASS_OF_OBJECTIVE: [0.2]})
+    even = replace(baseline(), laps=LOOP_LAPS | {STEPS: [0.3] * 30})
+    runs = [observe(linc, run, (even, even), {})] * 6
     base = 9.0 + 1.0
-    shares = {term["term"]: term["share"] * base for term in terms_of(seconds, linc, epochs=30)}
+    shares = {term["term"]: term["share"] * base for term in terms_of({BASELINE: [], linc: runs}, epochs=30)}
     assert list(shares.values()) == pytest.approx([3 * 0.8, 0.8, 0.5, 0.22, 0.28], rel=1e-3)
 
 
 def test_a_stall_in_few_epochs_does_not_count_as_slower_steps() -> None:
-    stalled = replace(twin(), laps=twin().laps | {STEPS: [0.3] * 28 + [0.2, 5.0]})
-    even = replace(twin(), laps=twin().laps | {STEPS: [0.3] * 30})
-    assert observe(TWIN, stalled, (even, even), {}).slower == pytest.approx(0.0)
-    slow = replace(twin(), laps=twin().laps | {STEPS: [0.4] * 30})
-    assert observe(TWIN, slow, (even, stalled), {}).slower == pytest.approx(3.0)
+    stalled = replace(baseline(), laps=baseline().laps | {STEPS: [0.3] * 28 + [0.2, 5.0]})
+    even = replace(baseline(), laps=baseline().laps | {STEPS: [0.3] * 30})
+    assert observe(BASELINE, stalled, (even, even), {}).slower == pytest.approx(0.0)
+    slow = replace(baseline(), laps=baseline().laps | {STEPS: [0.4] * 30})
+    assert observe(BASELINE, slow, (even, stalled), {}).slower == pytest.approx(3.0)
 
 
 def test_the_interval_of_a_median_is_that_of_order_statistics() -> None:
@@ -199,17 +193,17 @@ SMALL = Synthetic(256, 4, TrainingSettings(epochs=2))
 def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Path) -> None:
     bench = SMALL.build(tmp_path)
     variant = Variant(Standard(), (Slow(), TRAIN_LOGITS))
-    seconds = measure_seconds(bench, {variant: ()}, rounds=2, folder=tmp_path / "run")
+    measure_round(bench.briefly(), {variant: ()}, 0, tmp_path / "run")
+    run = measure_round(bench, {variant: ()}, 0, tmp_path / "run")[variant]
     worked = Worker.seconds * (1 + 2 * 2 + 2 + 1)  # start, two batches in two epochs, two epochs, end
-    for run in seconds.of[variant]:
-        passes = sum(run.laps[Charge(PASS, ("slow",))])
-        assert run.charges.signals["slow"] - passes == pytest.approx(worked, rel=0.1)
-        assert run.charges.signals["train_logits"] < worked / 4
-        assert abs(run.outside) < worked / 4
-        assert run.slower < worked / 4, "steps are no slower than those of the twins"
+    passes = sum(run.laps[Charge(PASS, ("slow",))])
+    assert run.signals["slow"] - passes == pytest.approx(worked, rel=0.1)
+    assert run.signals["train_logits"] < worked / 4
+    assert abs(run.outside) < worked / 4
+    assert run.slower < worked / 4, "steps are no slower than those of the baseline runs"
 
 
-def test_what_others_take_of_the_processor_is_charged_to_nobody() -> None:
+def test_time_of_other_programs_is_charged_to_nobody() -> None:
     history = History()
     with history.clock(recording("a signal")):
         time.sleep(0.2)
@@ -244,7 +238,7 @@ def test_a_run_does_not_change_the_next(tmp_path: Path) -> None:
     assert (records[0][TRAIN_LOGITS] == records[1][TRAIN_LOGITS]).all()
 
 
-def test_twins_stand_before_and_after_every_run(tmp_path: Path) -> None:
+def test_baseline_runs_come_before_and_after_every_run(tmp_path: Path) -> None:
     order: list[Variant] = []
 
     class Listed:
@@ -253,11 +247,10 @@ def test_twins_stand_before_and_after_every_run(tmp_path: Path) -> None:
             return measured()
 
     variants = {variant_for([detector]): () for detector in DETECTORS if detector.needs}
-    seconds = measure_seconds(Listed(), variants, rounds=3, folder=tmp_path / "run")
-    assert {len(runs) for runs in seconds.of.values()} == {3}, "the first of four rounds is forgotten"
-    assert order[0] == order[-1] == TWIN
-    between = "".join("T" if variant == TWIN else "v" for variant in order)
-    assert "v" * (RUNS_BETWEEN_TWINS + 1) not in between
+    assert set(measure_round(Listed(), variants, 1, tmp_path / "run")) == set(variants)
+    assert order[0] == order[-1] == BASELINE
+    between = "".join("b" if variant == BASELINE else "v" for variant in order)
+    assert "v" * (RUNS_BETWEEN_BASELINES + 1) not in between
 
 
 @dataclass(frozen=True)
@@ -282,39 +275,34 @@ class Killed:
         os._exit(9)
 
 
-def test_every_round_has_a_process_of_its_own_and_warm_up_is_forgotten() -> None:
+def test_every_round_is_a_new_process_and_warm_up_does_not_count() -> None:
     reports: list[tuple[int, int]] = []
     variant = Variant(LiNCRecipe(), ())
-    found = measure_seconds_in_children(TellsItsProcess(), {variant: ()}, 3, lambda *report: reports.append(report))
-    processes = {run.laps[OBJECTIVE][0] for run in found.of[variant]}
-    assert len(processes) == 3
+    runs = measure_seconds(TellsItsProcess(), {variant: ()}, 2, lambda *report: reports.append(report))[variant]
+    processes = {run.laps[OBJECTIVE][0] for run in runs}
+    assert len(processes) == 2
     assert not processes & {0, os.getpid()}
-    assert reports == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert reports == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_a_measuring_process_that_is_killed_says_what_to_do() -> None:
     with pytest.raises(LincBenchError, match=r"was killed\. If memory ran out, measure fewer --samples"):
-        measure_seconds_in_children(Killed(), {TWIN: ()}, 1, lambda done, total: None)
+        measure_seconds(Killed(), {BASELINE: ()}, 1, lambda done, total: None)
 
 
 def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
     """Nothing is charged twice, and nothing to nobody."""
     line_up = LineUp("original", LINE_UPS["original"])
-    observations: dict[Variant, list] = {}
-    everyone = [variant_for([detector]) for detector in line_up.detectors]
-    together = [
-        variant_for([one for one in line_up.detectors if one.training == d.training]) for d in line_up.detectors
-    ]
-    for variant in dict.fromkeys([*everyone, *together]):
-        keys = {recording(signal.key): 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
+    observed: dict[Variant, list[Observation]] = {}
+    alone = [variant_for([detector]) for detector in line_up.detectors]
+    for variant in dict.fromkeys([*alone, *(shared_run(line_up, detector) for detector in line_up.detectors)]):
+        seconds = {recording(signal.key): 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
         scoring = dict.fromkeys(line_up.detectors, 0.0)
-        observations[variant] = [observe(variant, measured(keys), (twin(), twin()), scoring)] * 6
-    seconds = Seconds(observations)
-    shares = {detector: shares_of(seconds, line_up, detector) for detector in line_up.detectors}
+        observed[variant] = [observe(variant, measured(seconds), (baseline(), baseline()), scoring)] * 6
+    shares = {detector: shares_of(observed, line_up, detector) for detector in line_up.detectors}
     of_standard = [detector for detector in line_up.detectors if detector.training == Standard()]
     signals = {signal for detector in of_standard for signal in detector.needs}
     assert sum(shares[detector]["shared"] for detector in of_standard) == pytest.approx(len(signals) / 11, rel=1e-3)
-    assert all(users(line_up, Standard(), signal) >= 1 for signal in signals)
     cross_validation = next(d for d in line_up.detectors if isinstance(d.training, CrossValidation))
     # Its ten seconds of steps are 40 epochs of standard training, of which a run has 30; cross-entropy takes a tenth.
     assert shares[cross_validation]["alone"] == pytest.approx(11 / (1.1 * 10 * 30 / 40), rel=1e-3)
@@ -322,7 +310,17 @@ def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
     assert shares[linc]["alone"] == 0.0
 
 
-@pytest.mark.skipif(not is_known(), reason="memory is read from /proc")
+def test_private_memory_has_no_pages_of_mapped_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(50_000_000))
+    before = private_bytes()
+    mapped = np.memmap(tmp_path / "file", mode="r")
+    assert mapped.sum() == 0
+    assert private_bytes() - before < 10e6
+    own = np.ones(50_000_000, dtype=np.uint8)
+    assert private_bytes() - before > 40e6
+    del own
+
+
 def test_the_peak_of_memory_is_seen_while_it_lasts() -> None:
     kept = np.ones(10_000_000)
     del kept  # what an allocator still holds of it does not count as being there
@@ -344,13 +342,13 @@ LAWS = [
 ]
 GROWTH = [
     {"axis": axis, "samples": 1000, "classes": 8, "epochs": 11, "quantity": quantity, "detector": name}
-    | {axis: value, "added": scale * value**power, "twin": 1.0, "recorded_bytes": 53 * value}
+    | {axis: value, "added": scale * value**power, "baseline": 1.0, "recorded_bytes": 53 * value}
     for name, quantity, axis, scale, power in LAWS
     for value in (16_000, 32_000, 64_000, 128_000)
 ]
 IMAGENET = [
     {"axis": "ImageNet", "samples": 1_281_167, "classes": 1000, "epochs": epochs, "quantity": quantity}
-    | {"detector": name, "added": added, "twin": 1.0, "recorded_bytes": 0}
+    | {"detector": name, "added": added, "baseline": 1.0, "recorded_bytes": 0}
     for quantity, name, added, epochs in [
         ("seconds", "LiNC's own state", 12.3, 3),
         ("bytes", "LiNC's own state", 45e6, 3),
@@ -440,9 +438,9 @@ def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -
         assert draw_overhead(tables.__getitem__, tmp_path / name) == CAPTIONS
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
-    nothing = {name: pd.DataFrame() for name in tables}
-    assert draw_overhead(nothing.__getitem__, tmp_path / "none") == {}
-    assert overhead_groups(lambda name: pd.DataFrame()) == {}
+    nothing = ResultsFolder(tmp_path / "nothing")
+    assert draw_overhead(lambda name: read_table(nothing, name), tmp_path / "none") == {}
+    assert overhead_groups(lambda name: read_table(nothing, name)) == {}
 
 
 def test_too_few_rounds_are_refused_with_a_reason(fails: Callable[..., str], tmp_path: Path) -> None:

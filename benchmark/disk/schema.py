@@ -153,7 +153,7 @@ OTHER_TABLES = (
     Table(
         "overhead_growth",
         {"axis": str, **_all(int, "samples", "classes", "epochs"), **_all(str, "quantity", "detector")},
-        {**_all(float, "added", "twin", "recorded_bytes"), **ORIGIN},
+        {**_all(float, "added", "baseline", "recorded_bytes"), **ORIGIN},
     ),
     Table("audit_precision", OF_TRIAL, {"method": str, "first": float, "precision": float}),
     Table(

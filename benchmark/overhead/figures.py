@@ -23,38 +23,37 @@ from benchmark.display.canvas import (
     room,
     save,
 )
-from benchmark.overhead.tables import SETTING, percent, short_titles
+from benchmark.overhead.tables import OWN_STATE, SETTING, percent, short_titles
+from benchmark.reference import DETECTOR
 
 PARTS = {"objective": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
 CAPTIONS = {
     "overhead_by_detector": (
         "What each detector adds to standard training (100 %) when it is used alone: its own objective, the recording "
-        "of its signals and its scoring, as medians over rounds, with the 95% interval of their sum; the open diamond "
-        "is its share when the whole line-up is recorded in one run. Axes end where their panel needs it."
+        "of its signals and its scoring, as medians over rounds, with the 95 % interval of their sum. The open diamond "
+        "is its share when the whole line-up is recorded in one run. Panels differ in scale."
     ),
     "overhead_growth": (
         "What each detector adds, over the number of training samples, on synthetic features and a very small network: "
         "seconds (objective, recording and scoring together, in 11 epochs) and peak memory. LiNC's own state is its "
-        "objective without a network, in 3 epochs. The grey line grows linearly."
+        "objective alone, in 3 epochs. The grey line grows linearly."
     ),
 }
 
 
 def draw_overhead(read: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, str]:
-    """Draws what there is data for and gives the captions."""
+    """Draws the figures there is data for and returns their captions."""
     captions = {}
     for draw, table in ((overhead_by_detector, "overhead"), (overhead_growth, "overhead_growth")):
-        figure = draw(read(table))
-        if figure is not None:
-            save(figure, folder, draw.__name__)
+        rows = read(table)
+        if not rows.empty:
+            save(draw(rows), folder, draw.__name__)
             captions[draw.__name__] = CAPTIONS[draw.__name__]
     return captions
 
 
-def overhead_by_detector(rows: pd.DataFrame) -> Figure | None:
-    """Stacked bars of objective, recording and scoring: a row of panels per setting's path, original line-up."""
-    if rows.empty:
-        return None
+def overhead_by_detector(rows: pd.DataFrame) -> Figure:
+    """Stacked bars of objective, recording and scoring, of the first line-up: a panel per setting."""
     rows = rows[rows["line_up"] == rows["line_up"].iloc[0]]
     rows = rows.assign(title=short_titles(rows))
     groups = [group for _, group in rows.groupby(SETTING, sort=True)]
@@ -103,15 +102,13 @@ def _stacked(axis: Axes, rows: pd.DataFrame) -> None:
     axis.set_axisbelow(True)
 
 
-def overhead_growth(rows: pd.DataFrame) -> Figure | None:
+def overhead_growth(rows: pd.DataFrame) -> Figure:
     """Added seconds and bytes over the number of samples, both axes logarithmic."""
-    rows = rows[(rows["axis"] == "samples") & (rows["added"] > 0)] if len(rows) else rows
-    if rows.empty:
-        return None
+    rows = rows[(rows["axis"] == "samples") & (rows["added"] > 0)]
     names = list(dict.fromkeys(rows.sort_values("detector", key=lambda column: column.str.lower())["detector"]))
     styles = {name: line_style(number) for number, name in enumerate(names)}
-    styles |= {name: LINC_STYLE | {"marker": "o", "markersize": 3} for name in names if name == "LiNC"}
-    styles |= {name: LINC_STYLE | {"linestyle": "--"} for name in names if name.startswith("LiNC's")}
+    highlighted = {DETECTOR: {"marker": "o", "markersize": 3}, OWN_STATE: {"linestyle": "--"}}
+    styles |= {name: LINC_STYLE | style for name, style in highlighted.items() if name in names}
     figure, axes = panels(2, (3.6, 3.2), entries=len(names), columns=2)
     for axis, (quantity, label, scale) in zip(axes, (("seconds", "seconds", 1), ("bytes", "MB", 1e6)), strict=True):
         part = rows[rows["quantity"] == quantity]

@@ -1,41 +1,31 @@
-"""How the cost of each detector grows with samples, classes and epochs, on synthetic features; and LiNC's own state.
+"""How the cost of each detector grows with samples, classes and epochs, on synthetic features.
 
-The network is so small that what is added to it can be seen. Seconds and bytes are differences from a twin without
-detectors. LiNC's own state is measured without any network, up to four million samples and at ImageNet's size.
+The network is so small that what a detector adds to it is visible. The reference method's own state (its objective
+alone) is measured up to four million samples, and at the size of ImageNet.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
-from benchmark.identity import Json
-from benchmark.overhead.overhead import TWIN, Variant, measure_seconds, peaks_in_child, variant_for
-from benchmark.overhead.workbench import Measured, Synthetic, record_in
-from benchmark.record.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History
-from benchmark.record.recorders import Predict, RunShape, Signal
-from benchmark.runs.pipeline import set_up_torch
-from benchmark.seeds import torch_generator
-from benchmark.statistics.mixture import FITTED
-from benchmark.training.loop import Recipe, TrainingSettings
-from detectors import DETECTORS, Detector
+from benchmark.overhead.charges import variant_for, variants_for
+from benchmark.overhead.measure import measure_memory, measure_seconds
+from benchmark.overhead.synthetic import ObjectiveOnly, Synthetic
+from benchmark.overhead.tables import IMAGENET, OWN_STATE
+from benchmark.record.recorders import RunShape
+from benchmark.training.loop import TrainingSettings
+from detectors import DETECTORS
 from detectors.linc import LiNC, LiNCRecipe
 
-OWN_STATE = "LiNC's own state"
-IMAGENET = "ImageNet"
-FEW, MANY = 2000, 1_000_000  # what is small is measured three times after a warm-up; so is a state that is not large
+SMALL, NOT_LARGE = 2000, 1_000_000  # samples up to which detectors, or the own state, are measured three times
 KEY = ["axis", "samples", "classes", "epochs", "quantity", "detector"]
-Row = dict[str, Json]
+Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -45,18 +35,17 @@ class Point:
     axis: str
     samples: int = 1000
     classes: int = 8
-    epochs: int = LiNCRecipe().min_epochs  # all of LiNC's phases
+    epochs: int = LiNCRecipe().min_epochs  # enough for all phases
 
     @property
     def training(self) -> TrainingSettings:
         return TrainingSettings(epochs=self.epochs)
 
-    def row(self, quantity: str, detector: str, added: float, twin: float, recorded: int) -> Row:
+    def row(self, quantity: str, detector: str, added: float, baseline: float, recorded: int) -> Row:
         """`recorded` are the bytes that the detector leaves on disk."""
-        at = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
-        added, twin = (float(f"{value:.5g}") for value in (added, twin))
-        of = {"quantity": quantity, "detector": detector, "added": added, "twin": twin, "recorded_bytes": recorded}
-        return at | of | provenance_columns()
+        size = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
+        values = {"added": float(f"{added:.5g}"), "baseline": float(f"{baseline:.5g}"), "recorded_bytes": recorded}
+        return size | {"quantity": quantity, "detector": detector} | values | provenance_columns()
 
 
 SECONDS = (
@@ -72,9 +61,9 @@ STATE = (
 
 
 def measure_growth(results: ResultsFolder, progress: Progress) -> None:
-    """Every point's rows take the place of older ones as soon as they are there."""
-    work = [*((_state, point) for point in STATE), *((_seconds, point) for point in SECONDS)]
-    work += [(_bytes, point) for point in BYTES]
+    """The rows of every point replace older ones as soon as they are measured."""
+    measures = ((_state, STATE), (_seconds, SECONDS), (_bytes, BYTES))
+    work = [(measure, point) for measure, points in measures for point in points]
     weights = np.cumsum([point.samples * point.epochs // 1000 for _, point in work]).tolist()
     with progress.counting("growth, thousands of samples times epochs") as report:
         report(0, weights[-1])
@@ -84,114 +73,61 @@ def measure_growth(results: ResultsFolder, progress: Progress) -> None:
             report(done, weights[-1])
 
 
+def _quietly(done: int, total: int) -> None:
+    pass
+
+
 def _seconds(point: Point) -> Iterator[Row]:
     """Of every detector, in runs that those of one recipe share; each is charged the whole cost of what it reads."""
-    variants: dict[Variant, list[Detector]] = {}
+    variants = {}
     for recipe in dict.fromkeys(detector.training for detector in DETECTORS):
         readers = [detector for detector in DETECTORS if detector.training == recipe]
         variants[variant_for(readers)] = readers
-    few = point.samples <= FEW
-    with TemporaryDirectory() as folder:
-        bench = Synthetic(point.samples, point.classes, point.training).build(Path(folder))
-        found = measure_seconds(bench, variants, 3 if few else 1, Path(folder) / "run", warm_up=int(few))
+    rounds = 3 if point.samples <= SMALL else 1
+    observed = measure_seconds(Synthetic(point.samples, point.classes, point.training), variants, rounds, _quietly)
     for variant, readers in variants.items():
+        runs = observed[variant]
         for detector in readers:
-            keys = [signal.key for signal in variant_for([detector]).signals]
-            added = [
-                run.charges.objective + sum(run.charges.signals.get(key, 0.0) for key in keys) + run.scoring[detector]
-                for run in found.of[variant]
-            ]
-            recorded = sum(found.of[variant][0].recorded[key] for key in keys)
-            yield point.row("seconds", detector.label, float(np.median(added)), found.base(variant), recorded)
+            alone = variant_for([detector])
+            added = np.median([run.objective + run.recording(alone) + run.scoring[detector] for run in runs])
+            recorded = sum(runs[0].recorded[signal.key] for signal in alone.signals)
+            base = np.median([run.base for run in runs])
+            yield point.row("seconds", detector.label, float(added), float(base), recorded)
 
 
 def _bytes(point: Point) -> Iterator[Row]:
     """Peak memory of every detector alone, in training and recording or in scoring; with and without its record."""
-    setup = Synthetic(point.samples, point.classes, point.training)
-    variants: dict[Variant, list[Detector]] = {}
-    for detector in DETECTORS:
-        variants.setdefault(variant_for([detector]), []).append(detector)
-    twin = peaks_in_child(setup, TWIN, ()).run
+    variants = variants_for(DETECTORS)
+    found = measure_memory(Synthetic(point.samples, point.classes, point.training), variants, 1, _quietly)
     for variant, readers in variants.items():
-        peaks = peaks_in_child(setup, variant, readers)
+        (peaks,), (baseline,), (added,) = found[variant].peaks, found[variant].baselines, found[variant].added()
         for detector in readers:
-            added, scoring = peaks.run - twin, peaks.scoring[detector]
-            yield point.row("bytes", detector.label, max(added, scoring), twin, peaks.recorded)
+            scoring = peaks.scoring[detector]
+            yield point.row("bytes", detector.label, max(added, scoring), baseline.run, peaks.recorded)
             beyond = max(added - peaks.held, scoring)
-            yield point.row("bytes beyond the record", detector.label, beyond, twin, peaks.recorded)
+            yield point.row("bytes beyond the record", detector.label, beyond, baseline.run, peaks.recorded)
 
 
 def _state(point: Point) -> Iterator[Row]:
-    """Of LiNC's objective alone, against cross-entropy."""
+    """Of LiNC's objective alone, compared with cross-entropy."""
     own = variant_for([LiNC(LiNCRecipe(warm_up=1, soft_epochs=1))])
     setup = ObjectiveOnly(point.samples, point.classes, point.training)
-    rounds = 3 if point.samples <= MANY else 1
-    with TemporaryDirectory() as folder:
-        found = measure_seconds(setup.build(Path(folder)), {own: ()}, rounds, Path(folder) / "run", warm_up=0)
-    (runs,) = found.of.values()
+    rounds = 3 if point.samples <= NOT_LARGE else 1
+    runs = measure_seconds(setup, {own: ()}, rounds, _quietly)[own]
     recorded = sum(runs[0].recorded.values())
-    added = float(np.median([run.charges.objective for run in runs]))
-    yield point.row("seconds", OWN_STATE, added, found.base(own), recorded)
-    pairs = [[peaks_in_child(setup, variant, ()) for variant in (TWIN, own)] for _ in range(rounds)]
-    twin, peak = np.median([[one.run for one in pair] for pair in pairs], axis=0)
-    yield point.row("bytes", OWN_STATE, peak - twin, twin, recorded)
-    yield point.row("bytes beyond the record", OWN_STATE, peak - twin - recorded, twin, recorded)
-    yield from _disk(point)
+    seconds, base = np.median([(run.objective, run.base) for run in runs], axis=0)
+    yield point.row("seconds", OWN_STATE, seconds, base, recorded)
+    memory = measure_memory(setup, {own: ()}, rounds, _quietly)[own]
+    added, baseline = np.median(memory.added()), np.median([peaks.run for peaks in memory.baselines])
+    yield point.row("bytes", OWN_STATE, float(added), float(baseline), recorded)
+    yield point.row("bytes beyond the record", OWN_STATE, float(added) - recorded, float(baseline), recorded)
+    if point.axis == IMAGENET:
+        yield from _disk(replace(point, epochs=TrainingSettings().epochs))
 
 
 def _disk(point: Point) -> Iterator[Row]:
-    """What every detector would leave on disk at ImageNet's size, after as many epochs as the paper's."""
-    if point.axis != IMAGENET:
-        return
-    long = replace(point, epochs=TrainingSettings().epochs)
-    shape = RunShape(long.epochs, long.samples, long.classes)
+    """What every detector would leave on disk, computed."""
+    shape = RunShape(point.epochs, point.samples, point.classes)
     for detector in DETECTORS:
         needed = sum(signal.bytes_needed(shape) for signal in variant_for([detector]).signals)
-        yield long.row("disk", detector.label, needed, 0, needed)
-
-
-@dataclass(frozen=True)
-class ObjectiveOnly:
-    """A bench without a network: the objective sees random logits, batch by batch."""
-
-    samples: int
-    classes: int
-    training: TrainingSettings
-
-    def build(self, folder: Path) -> "ObjectiveOnly":
-        set_up_torch(self.training.threads)
-        return self
-
-    def briefly(self) -> "ObjectiveOnly":
-        return replace(self, samples=2 * FITTED)
-
-    def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
-        generator, size = torch_generator(0, "synthetic"), self.training.batch_size
-        pool = torch.randn(16, size, self.classes, generator=generator)
-        labels = torch.randint(self.classes, (self.samples,), generator=generator)
-        split = LabelledFeatures(np.empty((0, 1)), labels)
-        data = TrainingData(split, split, split, self.classes)
-        objective, history = (
-            recipe.objective(data, self.training, lambda: torch.randn(self.samples, 8).numpy()),
-            History(),
-        )
-        for part in (STEPS, END_OF_EPOCHS, EVALUATION):
-            history.laps[part] = [0.0]
-        started = history.stopwatch.elapsed
-        for epoch in range(1, self.training.epochs + 1):
-            order = torch.randperm(self.samples, generator=generator)
-            for number, indices in enumerate(torch.split(order, size)):
-                with history.clock(OBJECTIVE):
-                    seen = pool[number % len(pool), : len(indices)].detach().requires_grad_()
-                    objective.loss(epoch, indices, seen).backward()  # type: ignore[no-untyped-call]
-
-            def answers() -> Iterator[Tensor]:
-                with history.clock(history.charge_caller(PASS)):
-                    for number, indices in enumerate(torch.split(labels, size)):
-                        yield pool[number % len(pool), : len(indices)]
-
-            with history.clock(END_OF_EPOCHS):
-                objective.end_epoch(epoch, Predict(answers))
-        left_behind = {signal: array for signal, array in objective.signals().items() if signal in signals}
-        record = record_in(folder, data, self.training.epochs, signals, left_behind, history)
-        return Measured(history.laps, history.stopwatch.elapsed - started, record)
+        yield point.row("disk", detector.label, needed, 0, needed)

@@ -1,27 +1,27 @@
-"""The peak of a process's own memory, and of an accelerator's, while something runs.
+"""The peak of a process's private memory, and of an accelerator's, while a block of code runs.
 
-What is counted is private memory: pages of mapped files (features, records) belong to the system, which takes them back
-when it needs them. It is sampled every millisecond. Where the system does not tell, nothing is said.
+Private memory is resident memory without pages of mapped files (features, records), which the system can take back at
+any time. It is sampled every millisecond.
 """
 
 import ctypes
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
+import psutil
 import torch
 
-STATUS = Path("/proc/self/status")
 SECONDS_BETWEEN_SAMPLES = 0.001
-M_MMAP_THRESHOLD = -3  # of glibc's mallopt: blocks of so many bytes are mapped one by one
+M_MMAP_THRESHOLD = -3  # glibc's mallopt option: blocks of at least so many bytes are mapped one by one
 
 
 @dataclass
 class Peak:
-    before: int = 0
+    before: int
     bytes: int = 0
     device_bytes: int = 0  # CUDA's own counter
 
@@ -32,8 +32,9 @@ class Peak:
 
 @contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """What is yielded is filled in at the end. Memory that was freed before does not count as being there."""
-    _give_back()
+    """Yields a peak that is filled in at the end. Memory that was freed before is not counted as used before."""
+    gc.collect()
+    _call_glibc("malloc_trim", 0)
     peak, ended = Peak(before=private_bytes()), threading.Event()
 
     def watch() -> None:
@@ -54,27 +55,18 @@ def peak_memory() -> Iterator[Peak]:
         peak.device_bytes = torch.cuda.max_memory_allocated() if on_cuda else 0
 
 
-def is_known() -> bool:
-    return STATUS.exists()
-
-
 def private_bytes() -> int:
-    """Zero where the system does not tell."""
-    if not is_known():
-        return 0
-    (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon"))
-    return 1024 * int(line.split()[1])
+    """On Linux exactly the anonymous pages, in microseconds; elsewhere the closest the system reports."""
+    process = psutil.Process()
+    memory = process.memory_info()
+    return memory.rss - memory.shared if hasattr(memory, "shared") else process.memory_full_info().uss
 
 
-def keep_nothing() -> None:
-    """From now on, whatever is freed in this process goes back to the system at once, however the allocator would have
-    liked to keep it: then a peak is that of memory in use, and not an accident of block sizes."""
-    if is_known() and (option := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
-        option(M_MMAP_THRESHOLD, 64 * 1024)
+def return_freed_memory() -> None:
+    """From now on, freed blocks go back to the system at once: a peak is memory in use, not what the allocator kept."""
+    _call_glibc("mallopt", M_MMAP_THRESHOLD, 64 * 1024)
 
 
-def _give_back() -> None:
-    """What was freed before, and is kept by the allocator."""
-    gc.collect()
-    if is_known() and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-        trim(0)
+def _call_glibc(name: str, *arguments: int) -> None:
+    if sys.platform == "linux" and (function := getattr(ctypes.CDLL(None), name, None)) is not None:
+        function(*arguments)

@@ -9,82 +9,62 @@ from scipy.optimize import curve_fit
 from scipy.stats import linregress
 
 from benchmark.display.tables import Group
-from benchmark.errors import LincBenchError
-from benchmark.wording import dataset_title, describe_setting, network_title, varying_columns
+from benchmark.wording import describe_setting, varying_columns
 
-QUANTITIES = ("seconds", "bytes", "bytes beyond the record")
-FILES = ("overhead", "overhead_terms", "overhead_growth")
-
+OWN_STATE = "LiNC's own state"  # in the place of a detector: the reference method's objective alone
+IMAGENET = "ImageNet"  # in the place of an axis: a data set of its size
 SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device"]
+SAMPLES_FITTED, EPOCHS_FITTED = 32_000, 20  # from here on; below, constant costs hide what grows
 COST_NOTES = (
-    "In per cent of standard training, at the pace of the same run: medians over rounds with the 95 % interval of "
-    "the median, every round in a process of its own, with a twin without any detector before and after every four "
-    "runs. Alone is as if nobody else were measured; in the line-up, those who read the same signal share its cost. On "
-    "a processor, time is that of the thread that trains and of those that read ahead for it, so that others on the "
-    "machine hardly change it; waiting for a disk is not counted.",
-    "Objective is what a method's own loss adds, with its mixture and its passes; recording is what its signals take "
-    "(writing logits, passes over the training set, gradients, training in folds), as this suite records them: after "
+    "In % of standard training, relative to the same run's training time: medians over rounds with the 95 % interval "
+    "of the median. Every round is a process of its own, with a baseline run without any detector before and after "
+    "every four runs. Alone: as if no other detector were used. In the line-up: detectors that read the same signal "
+    "share its cost. On a CPU, time is processor time of the training thread and of the threads that read ahead for "
+    "it, so other programs hardly change it; waiting for a disk is not counted.",
+    "Objective is what a method's own loss adds, with its mixture and its passes. Recording is the cost of its signals "
+    "(writing logits, passes over the training set, gradients, training in folds) as this suite records them: after "
     "every epoch, also where a method reads one (EL2N, last loss) or five (loss mixture), and for one run, also where "
-    "a method averages several. Memory is the peak of a process of its own above that of its twin in the same round, "
-    "for the samples that were measured and without pages of mapped files; where that is not above what two twins "
-    "differ by, it says so. Disk is for the whole training set.",
+    "a method averages several. Memory is the peak of a separate process above that of the baseline process in the "
+    "same round, for the measured samples and without pages of mapped files; if it does not exceed the difference "
+    "between two baseline processes, the table says so. Disk is for the whole training set.",
 )
 CHECKS = (
-    "Two checks that nothing is hidden: by how much the network's own steps are slower than in the twins, by a fast "
-    "epoch of each, which compares runs minutes apart and is as uncertain as the machine's pace (see random, which "
-    "records nothing), so that it sees effects of ten per cent and more, and smaller costs rest on the clocks alone; "
-    "and time that is outside the clocks of the loop and charged to nobody. While scoring: the peak of memory of a "
-    "score above what was there before."
+    "Two checks for hidden costs. Slower steps: by how much the network's own steps are slower than in the baseline "
+    "runs, by a fast epoch of each. It compares runs minutes apart and is as uncertain as the machine's speed (see "
+    "random, which records nothing), so it shows effects of 10 % and more; smaller costs rest on the clocks alone. "
+    "Outside: time outside the clocks of the loop, charged to nobody. While scoring: the peak of memory during scoring "
+    "above what was in use before."
 )
 TERMS_NOTE = (
     "The paper counts three operations: forming q in every step of the warm-up (here with the trust update, and in "
-    "the soft phase as well), a mixture over trust, and a pass that relabels. In per cent of standard training, each "
-    "read from the epochs in which it happens. The fit of a mixture hardly grows with the data: the larger the data "
-    "set, the smaller its share."
+    "the soft phase as well), a mixture over trust, and a pass that relabels. In % of standard training, each read "
+    "from the epochs in which it happens. The fit of a mixture hardly grows with the data: the larger the data set, "
+    "the smaller its share."
 )
 GROWTH_NOTE = (
-    "Exponents of what is added, fitted to logarithms, with their standard error: seconds over samples from 32,000 "
-    "on (from 64,000 for LiNC's own state), over epochs from 20 on (before, not all methods have begun), over "
-    "classes all along; a dash where fewer than three sizes added anything. Memory is fitted with a constant beside "
-    "the power law, for what does not grow (for LiNC the fit of the mixture, to 16,384 values at most). Bytes per "
-    "sample: the slope of peak memory beyond what is kept for the record, and what the record takes. "
-    "LiNC's own state is its objective without any network, for three epochs with one of warm-up and one of soft "
-    "correction."
+    "Exponents of the added cost, fitted to logarithms, with their standard error: seconds over samples from 32,000 on "
+    "(from 64,000 for LiNC's own state), over epochs from 20 on (before, not all phases have started), over classes "
+    "throughout; a dash if fewer than three sizes added anything. Memory is fitted with a constant beside the power "
+    "law, for what does not grow (for LiNC the fit of the mixture, to at most 16,384 values). Bytes per sample: the "
+    "slope of peak memory beyond what is kept for the record, and the size of the record. LiNC's own state is its "
+    "objective alone, for three epochs with one of warm-up and one of soft correction."
 )
-SAMPLES_FITTED, EPOCHS_FITTED = 32_000, 20  # from here on; below, what does not grow hides what does
 
 
 def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
-    """Every table there is data for; `read` gives a committed file's rows by name."""
-    costs, terms, growth = (read(name) for name in FILES)
-    found = {}
-    if len(costs) and "objective" not in costs:
-        raise LincBenchError(
-            "overhead.csv was written by an older version of LiNC-Bench. Delete it, or measure again with: "
-            "linc-bench profile"
-        )
-    if len(costs):
-        found["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
-    if len(terms):
-        found["terms"] = Group("What LiNC adds", [("LiNC's cost, term by term", terms_table(terms))], [TERMS_NOTE])
-    if len(growth):
-        found["growth"] = Group(
-            "How costs grow", [("Growth of what each detector adds", growth_table(growth))], [GROWTH_NOTE]
-        )
-        found["imagenet"] = Group(
-            "At the size of ImageNet",
-            [("Records of a data set as large as ImageNet", imagenet_table(growth))],
-            [imagenet_note(growth)],
-        )
-    return found
-
-
-def setting_title(row: pd.Series) -> str:
-    dataset, network = dataset_title(row["dataset"]), network_title(row["backbone"])
-    return (
-        f"{dataset}, {row['path']} path, {network} at {row['image_size']} px, {row['epochs']} epochs, batch "
-        f"{row['batch_size']}"
-    )
+    """Every table there is data for; `read` returns the rows of a CSV table by name."""
+    costs, terms, growth = (read(name) for name in ("overhead", "overhead_terms", "overhead_growth"))
+    groups = {}
+    if not costs.empty:
+        groups["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
+    if not terms.empty:
+        groups["terms"] = Group("What LiNC adds", [("LiNC's cost, term by term", terms_table(terms))], [TERMS_NOTE])
+    if not growth.empty:
+        by_size, imagenet = growth_table(growth), imagenet_table(growth)
+        groups["growth"] = Group("How costs grow", [("Growth of the cost of each detector", by_size)], [GROWTH_NOTE])
+        title, note = "Records of a data set as large as ImageNet", imagenet_note(growth)
+        groups["imagenet"] = Group("At the size of ImageNet", [(title, imagenet)], [note])
+    return groups
 
 
 def cost_tables(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -93,13 +73,14 @@ def cost_tables(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     for _, group in rows.groupby(SETTING, sort=True):
         for line_up in dict.fromkeys(group["line_up"]):
             part = group[group["line_up"] == line_up]
-            title = f"Cost, {line_up} line-up: {setting_title(part.iloc[0])}, measured on {_samples(part)} samples"
+            setting = describe_setting(part.iloc[0], SETTING[:-1])
+            title = f"Cost, {line_up} line-up: {setting}, measured on {_samples(part)} samples"
             tables.append((title, _cost_table(part.sort_values("alone", kind="stable"))))
     return tables
 
 
 def _samples(rows: pd.DataFrame) -> str:
-    """How many were measured, and who was measured on more."""
+    """How many were measured, and which detectors were measured on more."""
     usual, whole = rows["measured_samples"].min(), rows["training_samples"].iloc[0]
     more = rows[rows["measured_samples"] > usual].groupby("measured_samples")["detector"].agg(", ".join)
     others = "".join(f" ({names} on {count:,})" for count, names in more.items())
@@ -116,8 +97,8 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
             "recording": rows["recording"].map(percent),
             "scoring": rows["scoring"].map(percent),
             "in the line-up": rows["shared"].map(percent),
-            "memory": _above_floor(rows),
-            "while scoring": rows.get("scoring_memory_bytes", pd.Series(np.nan, index=rows.index)).map(_bytes),
+            "memory": _cells(rows, lambda row: _memory(row["memory_bytes"], row["memory_floor_bytes"])),
+            "while scoring": rows["scoring_memory_bytes"].map(_bytes),
             "disk": rows["disk_bytes"].map(_bytes),
             "slower steps": _with_interval(rows, "slower_steps"),
             "outside": _with_interval(rows, "outside_clocks"),
@@ -125,15 +106,9 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _above_floor(rows: pd.DataFrame) -> pd.Series:
-    """Memory, or that it cannot be told from none."""
-    if "memory_bytes" not in rows:
-        return pd.Series("–", index=rows.index, dtype=str)
-    cells = [
-        _bytes(added) if not added <= floor else f"< {_bytes(floor)}"
-        for added, floor in zip(rows["memory_bytes"], rows["memory_floor_bytes"], strict=True)
-    ]
-    return pd.Series(cells, index=rows.index, dtype=str)
+def _memory(added: float, floor: float) -> str:
+    """Added memory, or that it is less than two baseline processes differ by."""
+    return f"< {_bytes(floor)}" if added <= floor else _bytes(added)
 
 
 def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -145,16 +120,17 @@ def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_titles(rows: pd.DataFrame) -> pd.Series:
-    """Data set and path of each row's setting, and whatever else tells it from the others."""
-    told = varying_columns(rows, SETTING, always=("dataset", "path"))
-    return pd.Series([describe_setting(row, told) for _, row in rows.iterrows()], index=rows.index, dtype=str)
+    """Data set and path of each row's setting, and the other columns in which the rows differ."""
+    columns = varying_columns(rows, SETTING, always=("dataset", "path"))
+    return _cells(rows, lambda row: describe_setting(row, columns))
 
 
 def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per detector: exponents of what it adds in seconds, and bytes per sample."""
     table = []
-    for detector, own in rows[rows["axis"] != "ImageNet"].groupby("detector", sort=False):
-        seconds, size, beyond = (own[own["quantity"] == quantity] for quantity in QUANTITIES)
+    for detector, own in rows[rows["axis"] != IMAGENET].groupby("detector", sort=False):
+        quantities = ("seconds", "bytes", "bytes beyond the record")
+        seconds, size, beyond = (own[own["quantity"] == quantity] for quantity in quantities)
         table.append(
             {
                 "detector": detector,
@@ -166,8 +142,7 @@ def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
                 "recorded per sample": _slope(size, "recorded_bytes"),
             }
         )
-    order = pd.DataFrame(table)
-    return order.sort_values("detector", key=lambda names: names.str.lower(), kind="stable")
+    return pd.DataFrame(table).sort_values("detector", key=lambda names: names.str.lower(), kind="stable")
 
 
 def imagenet_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -177,21 +152,20 @@ def imagenet_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def imagenet_note(rows: pd.DataFrame) -> str:
-    found = rows[rows["axis"] == "ImageNet"].set_index("quantity")
-    if not {"seconds", "bytes", "disk"} <= set(found.index):
+    measured = rows[rows["axis"] == IMAGENET].drop_duplicates("quantity").set_index("quantity")
+    if not {"seconds", "bytes", "disk"} <= set(measured.index):
         return ""
-    own, memory, disk = (found.loc[[quantity]].iloc[0] for quantity in ("seconds", "bytes", "disk"))
+    seconds, memory, disk = (measured.loc[quantity] for quantity in ("seconds", "bytes", "disk"))
     return (
-        f"Computed for {own['samples']:,.0f} samples, {own['classes']:,.0f} classes and {disk['epochs']:.0f} epochs. "
-        f"LiNC's own state was measured at that size, without a network: {own['added']:.0f} s beyond what cross-entropy"
-        f" takes for {own['epochs']:.0f} epochs, with a mixture and relabelling, and {_bytes(memory['added'])} of "
-        "memory."
+        f"Computed for {seconds['samples']:,.0f} samples, {seconds['classes']:,.0f} classes and {disk['epochs']:.0f} "
+        f"epochs. LiNC's own state was measured at that size: {seconds['added']:.0f} s more than cross-entropy in "
+        f"{seconds['epochs']:.0f} epochs, with a mixture and relabelling, and {_bytes(memory['added'])} of memory."
     )
 
 
 def exponent(rows: pd.DataFrame, axis: str, least: int = 0) -> str:
-    """Of a power law through what is added from some size on, with its standard error; a dash where fewer than three
-    sizes are left, or one of them added nothing."""
+    """Of a power law through what is added from the size `least` on, with its standard error; a dash if fewer than
+    three sizes are left, or one of them added nothing."""
     rows = rows[(rows["axis"] == axis) & (rows[axis] >= least)]
     if len(rows) < 3 or (rows["added"] <= 0).any():
         return "–"
@@ -200,8 +174,8 @@ def exponent(rows: pd.DataFrame, axis: str, least: int = 0) -> str:
 
 
 def exponent_above_constant(rows: pd.DataFrame, axis: str) -> str:
-    """Of constant + scale · size^exponent, with its standard error: where something that does not grow is always there.
-    A dash where there are fewer than four sizes, or one of them added nothing."""
+    """Of constant + scale · size^exponent, with its standard error; a dash if there are fewer than four sizes, or one
+    of them added nothing."""
     rows = rows[rows["axis"] == axis]
     if len(rows) < 4 or (rows["added"] <= 0).any():
         return "–"
@@ -217,17 +191,18 @@ def exponent_above_constant(rows: pd.DataFrame, axis: str) -> str:
 
 
 def _slope(rows: pd.DataFrame, column: str) -> str:
-    if len(rows) < 2:
-        return "–"
-    return f"{np.polyfit(rows['samples'], rows[column], 1)[0]:.1f}"
+    return f"{np.polyfit(rows['samples'], rows[column], 1)[0]:.1f}" if len(rows) > 1 else "–"
 
 
 def _with_interval(rows: pd.DataFrame, column: str) -> pd.Series:
-    cells = [
-        f"{percent(row[column])} [{_number(row[f'{column}_low'])}, {_number(row[f'{column}_high'])}]"
-        for _, row in rows.iterrows()
-    ]
-    return pd.Series(cells, index=rows.index, dtype=str)
+    def cell(row: pd.Series) -> str:
+        return f"{percent(row[column])} [{_number(row[f'{column}_low'])}, {_number(row[f'{column}_high'])}]"
+
+    return _cells(rows, cell)
+
+
+def _cells(rows: pd.DataFrame, cell: Callable[[pd.Series], str]) -> pd.Series:
+    return pd.Series([cell(row) for _, row in rows.iterrows()], index=rows.index, dtype=str)
 
 
 def percent(share: float) -> str:
@@ -235,7 +210,7 @@ def percent(share: float) -> str:
 
 
 def _number(share: float) -> str:
-    """Two digits that count, at least a hundredth of a per cent."""
+    """In %, with two significant digits and at most two decimals."""
     value = 100 * share
     decimals = 2 if abs(value) < 1 else 1 if abs(value) < 10 else 0
     return f"{value:.{decimals}f}".replace("-0.00", "0.00")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-
 from benchmark.overhead.overhead import Variant, measure_seconds, variant_for
 from benchmark.overhead.workbench import Synthetic
+
 from benchmark.statistics import mixture
 from benchmark.statistics.mixture import fit_mixture
 from benchmark.training.loop import TrainingSettings

@@ -1,0 +1,146 @@
+"""Training runs that are set up to be measured, and samples of a data set to measure them on.
+
+Nothing is kept: records go to a folder that the caller deletes.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.disk.files import new_array, open_array
+from benchmark.networks.backbones import SplitModel, load_backbone
+from benchmark.networks.feature_store import preprocess
+from benchmark.record.history import RECORDING, Charge, History, Stopwatch
+from benchmark.record.recorders import Recorder, RunContext, RunShape, Signal
+from benchmark.record.run_record import RunRecord
+from benchmark.runs.pipeline import dataset_of, recorders_of, set_up_torch, training_data
+from benchmark.runs.plan import Unit
+from benchmark.training.loop import Job, Recipe, TrainingSettings
+
+EVALUATED = 2  # samples of validation and test, whose cost is the same for every detector and charged to none
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run: the seconds of each clock run, those of the whole loop, and the record."""
+
+    laps: Mapping[Charge, Sequence[float]]
+    whole: float
+    record: RunRecord
+
+    @property
+    def seconds(self) -> dict[Charge, float]:
+        return {charge: sum(laps) for charge, laps in self.laps.items()}
+
+    @property
+    def recorded(self) -> dict[str, int]:
+        """Bytes on disk by signal key."""
+        return {key: array.nbytes for key, array in self.record.arrays.items()}
+
+
+class Bench(Protocol):
+    def briefly(self) -> "Bench":
+        """The same with a single epoch, for warming up."""
+
+    def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured: ...
+
+
+class Setup(Protocol):
+    """Can be sent to another process, and makes the same bench there."""
+
+    def build(self, folder: Path) -> Bench: ...
+
+
+@dataclass(frozen=True)
+class Workbench:
+    data: TrainingData
+    settings: TrainingSettings
+    model: SplitModel  # copied for each run
+    images: Callable[[int, int], Tensor]
+
+    @property
+    def shape(self) -> RunShape:
+        return RunShape(self.settings.epochs, len(self.data.train.labels), self.data.num_classes)
+
+    def briefly(self) -> "Workbench":
+        return replace(self, settings=replace(self.settings, epochs=1))
+
+    def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
+        def recorders(model: SplitModel) -> list[Recorder]:
+            return recorders_of(signals, RunContext(self.shape, folder, model, self.data, self.images))
+
+        job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
+        stopwatch = Stopwatch(self.settings.device, self.settings.threads)
+        started = stopwatch.elapsed
+        history, left_behind = recipe.run(job)
+        arrays = self._write(folder, signals, left_behind, history)
+        stopwatch.add_background(history.stopwatch.background)
+        labels, classes = self.data.train.labels.cpu().numpy(), self.data.num_classes
+        record = RunRecord(labels, classes, self.settings.epochs, arrays)
+        return Measured(history.laps, stopwatch.elapsed - started, record)
+
+    def _write(
+        self, folder: Path, signals: Sequence[Signal], left_behind: Mapping[Signal, np.ndarray], history: History
+    ) -> dict[str, np.ndarray]:
+        """Writes the signals that the recipe left behind, at their expense, and opens all of them."""
+        for signal, array in left_behind.items():
+            with history.clock(Charge(RECORDING, (signal.key,))):
+                stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
+                stored[:] = array
+                stored.flush()
+        return {signal.key: open_array(folder / f"{signal.key}.npy") for signal in signals}
+
+
+@dataclass(frozen=True)
+class OnDataset:
+    """Evenly spaced samples of a planned unit's data set, whose features and given labels have been prepared."""
+
+    unit: Unit
+    samples: int
+
+    @property
+    def setting(self) -> dict[str, object]:
+        """The columns that describe what is measured."""
+        run, training, info = self.unit.run, self.unit.run.training, self.unit.info
+        stopwatch = Stopwatch(training.device, training.threads)
+        return {
+            "dataset": run.dataset,
+            "backbone": run.backbone.name,
+            "image_size": run.backbone.image_size,
+            "path": "plain" if training.plain else "fast",
+            "epochs": training.epochs,
+            "batch_size": training.batch_size,
+            "classes": info.num_classes,
+            "training_samples": info.sizes[0],
+            "threads": training.threads,
+            "device": training.device,
+            "clock": "processor" if stopwatch.counts_processor_time else "wall",
+        }
+
+    def build(self, folder: Path) -> Workbench:
+        unit, settings = self.unit, self.unit.run.training
+        set_up_torch(settings.threads)
+        whole, device = training_data(unit), torch.device(settings.device)
+        count = min(self.samples, unit.info.sizes[0])
+        rows = np.linspace(0, unit.info.sizes[0] - 1, count).round().astype(np.int64)
+
+        def images(start: int, stop: int) -> Tensor:
+            everything = dataset_of(unit).train.images
+            return preprocess([everything[row : row + 1][0] for row in rows[start:stop]], unit.run.backbone)
+
+        data = TrainingData(whole.train.subset(rows), few(whole.validation), few(whole.test), whole.num_classes)
+        weights = unit.sources.weights_file
+        model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, device, settings.plain)
+        return Workbench(data, settings, model, images)
+
+
+def few(split: LabelledFeatures) -> LabelledFeatures:
+    """Its first samples, for validation and test."""
+    return split.subset(np.arange(min(EVALUATED, len(split.labels))))

@@ -1,0 +1,167 @@
+"""Measures seconds and peak memory of runs, in processes of their own, always together with baseline runs."""
+
+import multiprocessing
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmark.errors import LincBenchError
+from benchmark.execution.executors import begin_worker
+from benchmark.overhead.benches import Bench, Measured, Setup
+from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
+from benchmark.overhead.memory import peak_memory, return_freed_memory
+from benchmark.record.run_record import RunRecord
+from benchmark.runs.own_detectors import loaded_files
+from detectors import Detector
+
+RUNS_BETWEEN_BASELINES = 4
+T = TypeVar("T")
+P = ParamSpec("P")
+Report = Callable[[int, int], None]
+Scored = Mapping[Variant, Sequence[Detector]]  # the detectors to score on the run of each variant
+
+
+def measure_seconds(setup: Setup, variants: Scored, rounds: int, report: Report) -> dict[Variant, list[Observation]]:
+    """An observation of every variant per round.
+
+    Every round has a process of its own, since rounds of one process agree with each other better than with those of
+    the next.
+    """
+    found: dict[Variant, list[Observation]] = {variant: [] for variant in variants}
+    report(0, rounds)
+    for turn in range(rounds):
+        for variant, observation in _in_child(_round_after_warm_up, setup, variants, turn).items():
+            found[variant].append(observation)
+        report(turn + 1, rounds)
+    return found
+
+
+def _round_after_warm_up(setup: Setup, variants: Scored, turn: int) -> dict[Variant, Observation]:
+    with TemporaryDirectory() as folder:
+        bench = setup.build(Path(folder))
+        measure_round(bench.briefly(), variants, turn, Path(folder) / "run")
+        return measure_round(bench, variants, turn, Path(folder) / "run")
+
+
+def measure_round(bench: Bench, variants: Scored, turn: int, folder: Path) -> dict[Variant, Observation]:
+    """Every variant once in this process, with baseline runs in between."""
+    observed: dict[Variant, Observation] = {}
+    before, order = _run(bench, BASELINE, folder), _rotated(list(variants), turn)
+    for group in (order[at : at + RUNS_BETWEEN_BASELINES] for at in range(0, len(order), RUNS_BETWEEN_BASELINES)):
+        runs = []
+        for variant in group:
+            run = _run(bench, variant, folder)
+            detectors = _rotated(variants[variant], turn)  # the first one reads a record that is not cached yet
+            scoring = {detector: _scoring_seconds(detector, run.record) for detector in detectors}
+            runs.append((variant, run, scoring))
+        after = _run(bench, BASELINE, folder)
+        observed |= {variant: observe(variant, run, (before, after), scoring) for variant, run, scoring in runs}
+        before = after
+    return observed
+
+
+def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
+    """In an order in which no item has the same position in every round."""
+    start = turn % max(1, len(items))
+    return [*items[start:], *items[:start]]
+
+
+def _run(bench: Bench, variant: Variant, folder: Path) -> Measured:
+    """In an empty folder; mapped files that were deleted stay readable while they are open."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return bench.run(variant.recipe, variant.signals, folder)
+
+
+def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
+    with threadpool_limits(limits=1):
+        started = time.process_time()
+        _score(detector, record)
+        return time.process_time() - started
+
+
+def _score(detector: Detector, record: RunRecord) -> None:
+    try:
+        detector.score(record)
+    except Exception as error:
+        raise LincBenchError(f"{detector.label} failed to score: {type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Peak private bytes of a process that does one run, and what each detector's scoring adds to what was there."""
+
+    run: int
+    device: int
+    scoring: Mapping[Detector, int]
+    recorded: int  # bytes on disk
+    held: int  # those of them that are in memory until the end: what a recipe leaves behind
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Peaks of the processes of a variant, and of the baseline process in the same round; one per round."""
+
+    peaks: Sequence[Peaks]
+    baselines: Sequence[Peaks]
+
+    def added(self, peak: Callable[[Peaks], int] = lambda peaks: peaks.run) -> list[int]:
+        """By how much the variant's peak exceeds the baseline's in each round."""
+        return [peak(own) - peak(baseline) for own, baseline in zip(self.peaks, self.baselines, strict=True)]
+
+    def scoring(self, detector: Detector) -> int:
+        return int(np.median([peaks.scoring[detector] for peaks in self.peaks]))
+
+
+def measure_memory(setup: Setup, variants: Scored, rounds: int, report: Report) -> dict[Variant, Memory]:
+    """In rounds of child processes, each beginning with a baseline process: allocators differ from time to time."""
+    baselines: list[Peaks] = []
+    found: dict[Variant, list[Peaks]] = {variant: [] for variant in variants}
+    done, total = 0, rounds * (1 + len(variants))
+    for _ in range(rounds):
+        for variant, detectors in ((None, ()), *variants.items()):
+            peaks = _in_child(_peaks, setup, variant or BASELINE, tuple(detectors))
+            (baselines if variant is None else found[variant]).append(peaks)
+            done += 1
+            report(done, total)
+    return {variant: Memory(peaks, baselines) for variant, peaks in found.items()}
+
+
+def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
+    return_freed_memory()
+    with TemporaryDirectory() as folder:
+        bench = setup.build(Path(folder))
+        bench.briefly().run(variant.recipe, variant.signals, Path(folder))  # loads what is loaded once
+        with peak_memory() as of_run:
+            run = bench.run(variant.recipe, variant.signals, Path(folder))
+        scoring = {}
+        for detector in detectors:
+            with peak_memory() as of_scoring:
+                _score(detector, run.record)
+            scoring[detector] = of_scoring.added
+    held = sum(run.recorded[signal.key] for signal in variant.recipe.leaves if signal in variant.signals)
+    return Peaks(of_run.bytes, of_run.device_bytes, scoring, sum(run.recorded.values()), held)
+
+
+def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """A fresh process, since memory that was once used stays with a process; on Linux with libraries loaded."""
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    if sys.platform == "linux":
+        context.set_forkserver_preload([__name__, "timm", "torch._inductor"])  # the last for deterministic algorithms
+    try:
+        with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
+            return child.submit(function, *arguments, **named).result()
+    except BrokenExecutor as error:
+        raise LincBenchError(
+            "A process that measured a training run was killed. If memory ran out, measure fewer --samples, or fewer "
+            "detectors with --detector."
+        ) from error
