@@ -60,7 +60,7 @@ def _measure(unit: Unit, line_ups: Sequence[LineUp], effort: Effort, progress: P
     with progress.counting(f"{title}: memory, runs") as report:
         # The baseline, measured like any other variant, says what a difference between two processes means.
         setup = OnDataset(_short(unit, alone), effort.samples)
-        memory = measure_memory(setup, {BASELINE: ()} | alone, MEMORY_ROUNDS, report)
+        memory = measure_memory(setup, {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
     observed: dict[Variant, list[Observation]] = {}
     sizes = {variant: effort.samples * _sample_factor(variant) for variant in variants}
     for size in dict.fromkeys(sizes.values()):

@@ -155,7 +155,7 @@ def imagenet_note(rows: pd.DataFrame) -> str:
     measured = rows[rows["axis"] == IMAGENET].drop_duplicates("quantity").set_index("quantity")
     if not {"seconds", "bytes", "disk"} <= set(measured.index):
         return ""
-    seconds, memory, disk = (measured.loc[quantity] for quantity in ("seconds", "bytes", "disk"))
+    seconds, memory, disk = (dict(measured.loc[quantity]) for quantity in ("seconds", "bytes", "disk"))
     return (
         f"Computed for {seconds['samples']:,.0f} samples, {seconds['classes']:,.0f} classes and {disk['epochs']:.0f} "
         f"epochs. LiNC's own state was measured at that size: {seconds['added']:.0f} s more than cross-entropy in "
