@@ -108,7 +108,7 @@ def overhead_growth(rows: pd.DataFrame) -> Figure:
     rows = rows[(rows["axis"] == "samples") & (rows["added"] > 0)]
     names = list(dict.fromkeys(rows.sort_values("detector", key=lambda column: column.str.lower())["detector"]))
     styles = {name: line_style(number) for number, name in enumerate(names)}
-    highlighted: dict[str, dict[str, Any]] = {
+    highlighted: dict[str, Any] = {
         DETECTOR: {"marker": "o", "markersize": 3},
         OWN_STATE: {"linestyle": "--"},
     }
