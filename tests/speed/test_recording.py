@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmark.overhead.overhead import Variant, measure_seconds, variant_for
-from benchmark.overhead.workbench import Synthetic
 
+from benchmark.overhead.charges import Observation, Variant, share_of_training, variant_for
+from benchmark.overhead.measure import measure_seconds
+from benchmark.overhead.synthetic import Synthetic
 from benchmark.statistics import mixture
 from benchmark.statistics.mixture import fit_mixture
 from benchmark.training.loop import TrainingSettings
@@ -25,21 +26,21 @@ ALONE = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("recording")
-    bench = Synthetic(SAMPLES, 8, TrainingSettings(epochs=11)).build(folder)
+def observed() -> dict[Variant, list[Observation]]:
+    setup = Synthetic(SAMPLES, 8, TrainingSettings(epochs=11))
     variants: dict[Variant, tuple] = {variant_for([detector_named(name)]): () for name in ALONE.values()}
-    return measure_seconds(bench, variants, rounds=6, folder=folder / "run")
+    return measure_seconds(setup, variants, 6, lambda done, total: None)
 
 
 @pytest.mark.parametrize("what", ALONE)
-def test_recording(found, what: str, compare: Note) -> None:
+def test_recording(observed: dict[Variant, list[Observation]], what: str, compare: Note) -> None:
     """Of a very small network, so that what is added is a large share; the ratio is to its standard training."""
-    variant = variant_for([detector_named(ALONE[what])])
-    added = found.share(variant, lambda run: run.added)
+    runs = observed[variant_for([detector_named(ALONE[what])])]
+    added = share_of_training(runs, lambda run: run.objective + sum(run.signals.values()))
     print(f"\n{what}: {100 * added.median:.1f} % of standard training [{100 * added.low:.1f}, {100 * added.high:.1f}]")
     network = f"test_vit, {SAMPLES:,} samples"
-    compare(f"recording, {what}", network, added.median * found.base(variant), added.median, "standard training")
+    base = float(np.median([run.base for run in runs]))
+    compare(f"recording, {what}", network, added.median * base, added.median, "standard training")
 
 
 def trust_like(kind: str) -> np.ndarray:
