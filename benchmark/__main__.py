@@ -1,5 +1,5 @@
 """`python -m benchmark` is `linc-bench`."""
 
-from benchmark.cli.command_line import main
+from benchmark.cli import main
 
 raise SystemExit(main())

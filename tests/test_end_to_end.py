@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from benchmark.cli import command_line as cli
-from benchmark.cli import overrides
+from benchmark.cli import overrides, studies
 from benchmark.cli.command_line import main
 from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
@@ -188,7 +187,7 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
         line_up = LineUp("original", (*named, _Raises(), _NotANumber()))
         return replace(study, grids=(replace(study.grids[0], line_ups=(line_up,)),))
 
-    monkeypatch.setattr(cli, "study_named", with_failures)
+    monkeypatch.setattr(studies, "study_named", with_failures)
     times = training_times(copied)
     assert main([*quick[: quick.index("--detector")], "--workers", "1", "--results", str(copied)]) == 1
     assert training_times(copied) == times
@@ -201,9 +200,9 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
     assert main(["status", "--results", str(copied)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "raises: ZeroDivisionError: by a test; not a number: " in told
-    assert "1 done, 0 running, 1 failed, 0 stale" in told
+    assert "1 done, 0 running, 1 failed, 0 interrupted" in told
     assert main(["doctor", "--results", str(copied)]) == 0
-    assert "everything is whole" in capsys.readouterr().out, "a failure is no damage"
+    assert "everything is intact" in capsys.readouterr().out, "a failure is no damage"
 
 
 # Input that is wrong: a sentence, a non-zero exit, nothing half-written.
@@ -474,7 +473,7 @@ def test_features_are_listed_and_cleaned(
     said = capsys.readouterr().out
     assert "unfinished" in said
     assert "0.2 MB" in said
-    assert "Say which" in fails("features", "clean", "--results", copied)
+    assert "Choose: names" in fails("features", "clean", "--results", copied)
     assert "no feature store called 'nosuch'" in fails("features", "clean", "nosuch", "--results", copied)
     assert main(["features", "clean", "--unfinished", "--results", str(copied)]) == 0
     assert list((copied / "features").iterdir()) == [store]

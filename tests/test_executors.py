@@ -21,7 +21,7 @@ from distributed import Worker as DaskWorker
 from distributed.scheduler import KilledWorker
 
 from benchmark.cli.command_line import command_line, main
-from benchmark.cli.overrides import overridden
+from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.dask_cluster import OnDask, _is_open_to_others, dask_executor
@@ -257,7 +257,9 @@ def test_a_unit_that_dask_gives_up_because_of_its_workers_is_tried_again(quick: 
     future: Future[Outcome] = Future()
     future.set_exception(KilledWorker("a unit", SimpleNamespace(address="tcp://127.0.0.1:1"), 3))
     options = command_line().parse_args([*quick, "--results", str(quick_run)])
-    plan = plan_study(overridden(study_named("demo"), options), Sources(ResultsFolder(quick_run)))
+    plan = plan_study(
+        overridden(study_named("demo"), Overrides.from_options(options)), Sources(ResultsFolder(quick_run))
+    )
     assert pipeline._outcome(plan.units[0], future).is_transient
 
 

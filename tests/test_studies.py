@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.command_line import command_line
-from benchmark.cli.overrides import overridden
+from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import STUDIES, Study, study_named
@@ -14,7 +14,8 @@ from detectors import LINE_UPS, detector_named
 
 
 def changed(study: str, *options: str) -> Study:
-    return overridden(study_named(study), command_line().parse_args(["run", study, *options]))
+    arguments = command_line().parse_args(["run", study, *options])
+    return overridden(study_named(study), Overrides.from_options(arguments))
 
 
 def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_rates_and_seeds_that_the_study_has_not_are_tried_in_every_grid() -> Non
 
 def test_choices_that_no_run_has_together_are_told(fails: Callable[..., str], tmp_path: Path) -> None:
     said = fails("run", "ablation", "--dataset", "pneumoniamnist", "--seed", "1", "--results", tmp_path)
-    assert "No run of the study ablation has all that was chosen" in said
+    assert "No run of the study ablation matches --dataset, --rate and --seed together" in said
 
 
 def test_a_line_up_can_be_chosen(fails: Callable[..., str], tmp_path: Path) -> None:

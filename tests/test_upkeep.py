@@ -67,7 +67,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     assert set(rows[rows["status"] == "ok"]["detector"]) >= {"AUM", "mean loss"}
     assert main(["status", "--results", str(tmp_path / "results")]) == 0
     told = said(capsys)
-    assert "1 done, 0 running, 1 failed, 0 stale" in told
+    assert "1 done, 0 running, 1 failed, 0 interrupted" in told
     assert "the disk was away (attempts: 3" in told
     log = ResultsFolder(tmp_path / "results").log(linc).read_text()
     assert "Traceback" in log
@@ -75,7 +75,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     assert main(command) == 0, "the next call does it"
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
     assert main(["status", "--results", str(tmp_path / "results")]) == 0
-    assert "2 done, 0 running, 0 failed, 0 stale" in said(capsys)
+    assert "2 done, 0 running, 0 failed, 0 interrupted" in said(capsys)
 
 
 def test_what_fails_once_is_tried_again_by_itself(
@@ -113,7 +113,7 @@ def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFix
     told = said(capsys)
     assert "epoch 3 of 70" in told
     assert "process 123 on here" in told
-    assert "2 done, 1 running, 0 failed, 2 stale" in told
+    assert "2 done, 1 running, 0 failed, 2 interrupted" in told
     assert read_status(results).stale == ("at-work", "gone", "left"), "whoever held it is gone"
 
 
@@ -237,14 +237,14 @@ def test_commands_that_start_together_can_all_write(tmp_path: Path) -> None:
 
 def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--results", str(tmp_path / "nowhere")]) == 0
-    assert "0 done, 0 running, 0 failed, 0 stale" in said(capsys)
+    assert "0 done, 0 running, 0 failed, 0 interrupted" in said(capsys)
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_doctor_finds_nothing_where_nothing_is_wrong(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
     assert main(["doctor", "--results", str(copied)]) == 0
-    assert "everything is whole" in said(capsys)
+    assert "everything is intact" in said(capsys)
     assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()} == before, "it only looks"
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.cli import command_line as cli
 from benchmark.cli.command_line import main
 from benchmark.networks.backbones import Backbone
 from benchmark.runs.studies import STUDIES, Grid, LineUp, Study
@@ -29,8 +28,9 @@ def _small_study(odd_or_even: Path) -> Iterator[None]:
     small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)), one_seed))
     studies = {study.name: study for study in (*STUDIES, small)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "STUDIES", tuple(studies.values()))
-        patch.setattr(cli, "study_named", studies.__getitem__)
+        patch.setattr("benchmark.cli.verify.STUDIES", tuple(studies.values()))
+        patch.setattr("benchmark.cli.verify.study_named", studies.__getitem__)
+        patch.setattr("benchmark.cli.studies.study_named", studies.__getitem__)
         yield
 
 
@@ -56,7 +56,7 @@ def test_rows_are_made_again_to_the_last_digit(committed: Path, capsys: pytest.C
     # LiNC and AUM on two seeds, EL2N averaged over them, GraNd on one of them, accuracy of four runs.
     rows = 2 + 2 + 1 + 1 + 4
     assert f"{rows} of {rows} rows" in said
-    assert f"of {rows} rows, made again from nothing" in " ".join(said.split())
+    assert f"of {rows} rows recomputed" in " ".join(said.split())
     assert "within tolerance" not in said
     assert "differs" not in said
     assert {path.name: path.read_bytes() for path in committed.glob("*.csv")} == before, "nothing is written"
@@ -83,7 +83,7 @@ def test_a_row_of_a_run_that_no_study_has_is_counted(committed: Path, capsys: py
     rows.to_csv(path, index=False)
     (committed / "metrics.csv").unlink()
     assert main(["verify", "--sample", "1", "--workers", "1", "--results", str(committed)]) == 0
-    assert "1 of 3 rows that can be made again here (1 cannot" in capsys.readouterr().out
+    assert "1 of 3 rows that can be recomputed here (1 cannot" in capsys.readouterr().out
 
 
 def test_the_same_seed_picks_the_same_rows(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:

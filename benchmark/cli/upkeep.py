@@ -3,106 +3,85 @@
 import argparse
 from pathlib import Path
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.markup import escape
-from rich.table import Table
 
+from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.execution.progress import Progress, console_for, duration
+from benchmark.execution.progress import Progress, duration
 from benchmark.networks.feature_store import remove_store, store_bytes, stores_in
 from benchmark.upkeep.doctor import DAMAGED, examine
 from benchmark.upkeep.status import read_status
 
 
-def features(options: argparse.Namespace, console: Console) -> int:
+def features(options: argparse.Namespace) -> int:
     results = ResultsFolder(options.results)
     stores = {store.name: store for store in stores_in(results.all_features)}
     if options.action == "clean":
-        return _clean_features(options, results, stores, console)
+        return _clean_features(options, results, stores)
     if not stores:
-        console.print(f"No features in {results.all_features}.", highlight=False)
+        say(f"No features in {results.all_features}.")
         return 0
-    table = _table(f"features in {results.all_features}", "store", "size", "state")
-    for name, store in stores.items():
-        table.add_row(name, decimal(store_bytes(store)), "whole" if store.exists() else "unfinished")
-    console.print(table)
+    rows = [
+        (name, decimal(store_bytes(store)), "complete" if store.exists() else "unfinished")
+        for name, store in stores.items()
+    ]
+    print_table(f"features in {results.all_features}", ("store", "size", "state"), rows)
     return 0
 
 
-def _clean_features(
-    options: argparse.Namespace, results: ResultsFolder, stores: dict[str, Path], console: Console
-) -> int:
+def _clean_features(options: argparse.Namespace, results: ResultsFolder, stores: dict[str, Path]) -> int:
     for name in options.store:
         if name not in stores:
             raise unknown_name("feature store", name, stores)
     if not (options.store or options.all or options.unfinished):
-        raise LincBenchError("Say which: names that `linc-bench features list` shows, --unfinished, or --all.")
-    chosen = [
-        store
-        for name, store in stores.items()
-        if options.all or name in options.store or (options.unfinished and not store.exists())
-    ]
+        raise LincBenchError("Choose: names that `linc-bench features list` shows, --unfinished, or --all.")
     for run_id in results.all_running():
         with locked(results.locks, run_id, seconds=0):
-            pass  # whoever holds it is reading features
-    freed = 0
-    for store in chosen:
-        with locked(results.locks, store.name, seconds=0):
-            freed += store_bytes(store)
-            remove_store(store)
-    console.print(f"{len(chosen)} removed, {decimal(freed)} freed.", highlight=False)
+            pass  # a run that holds its lock reads features: this is an error
+    removed, freed = 0, 0
+    for name, store in stores.items():
+        if options.all or name in options.store or (options.unfinished and not store.exists()):
+            with locked(results.locks, name, seconds=0):
+                removed, freed = removed + 1, freed + store_bytes(store)
+                remove_store(store)
+    say(f"{removed} removed, {decimal(freed)} freed.")
     return 0
 
 
-def status(options: argparse.Namespace, console: Console) -> int:
+def status(options: argparse.Namespace) -> int:
     results = ResultsFolder(options.results)
-    found = read_status(results)
-    table = _table(f"runs in {results.root}", "run", "state", "what is known")
-    for run_id, one in found.running.items():
-        what = f"epoch {one.epoch} of {one.epochs} {duration(one.seconds_ago)} ago, {one.who}"
-        table.add_row(run_id, "running", escape(what))
-    for run_id, failed in found.failed.items():
-        log = results.log(run_id)
-        where = f"; details: {log}" if log.exists() else ""
-        table.add_row(run_id, "failed", escape(f"{failed.reason} (attempts: {failed.attempts}{where})"))
-    for run_id in found.stale:
-        table.add_row(run_id, "stale", "begun, and nobody is at it; the same command does it again")
-    if table.row_count:
-        console.print(table)
-    counts = {
-        "done": len(found.done),
-        "running": len(found.running),
-        "failed": len(found.failed),
-        "stale": len(found.stale),
-    }
-    console.print(", ".join(f"{count:,} {state}" for state, count in counts.items()), highlight=False)
+    runs = read_status(results)
+    rows = [
+        (run_id, "running", f"epoch {run.epoch} of {run.epochs} {duration(run.seconds_ago)} ago, {run.who}")
+        for run_id, run in runs.running.items()
+    ]
+    for run_id, failed in runs.failed.items():
+        details = f"; details: {results.log(run_id)}" if results.log(run_id).exists() else ""
+        rows.append((run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{details})"))
+    rows += [(run_id, "interrupted", "rerun the same command") for run_id in runs.stale]
+    if rows:
+        print_table(f"runs in {results.root}", ("run", "state", "what is known"), rows)
+    counts = f"{len(runs.done):,} done, {len(runs.running):,} running, {len(runs.failed):,} failed"
+    say(f"{counts}, {len(runs.stale):,} interrupted")
     return 0
 
 
-def doctor(options: argparse.Namespace, console: Console) -> int:
+def doctor(options: argparse.Namespace) -> int:
     results = ResultsFolder(options.results)
     if not results.root.is_dir():
         raise LincBenchError(f"There is no results folder {results.root}. Name another with --results DIR.")
-    with Progress(console_for(stderr=True)).counting("reading every byte, things") as report:
+    with Progress(terminal(stderr=True)).counting("checking every byte, files") as report:
         findings = list(examine(results, report))
     if not findings:
-        console.print(f"{results.root}: everything is whole.", highlight=False)
+        say(f"{results.root}: everything is intact.")
         return 0
-    table = _table(f"not as it should be in {results.root}", "what", "state", "why", "what to do")
-    for finding in findings:
-        row = str(finding.path.relative_to(results.root)), finding.state, finding.why, finding.what_to_do
-        table.add_row(*map(escape, row))
-    console.print(table)
+    rows = [
+        (str(finding.path.relative_to(results.root)), finding.state, finding.why, finding.what_to_do)
+        for finding in findings
+    ]
+    print_table(f"problems in {results.root}", ("file", "state", "why", "what to do"), rows)
     states = [finding.state for finding in findings]
-    console.print(", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states)), highlight=False)
+    say(", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states)))
     return int(DAMAGED in states)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

@@ -19,12 +19,6 @@ from benchmark.runs.plan import Plan, Unit
 SECONDS_BETWEEN_LINES = 15.0
 
 
-def console_for(stderr: bool = False) -> Console:
-    """As wide as the terminal; in a log file wide enough for a table."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=120)
-
-
 class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console

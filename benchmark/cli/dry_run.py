@@ -1,0 +1,39 @@
+"""`linc-bench run --dry-run`: what would be trained and scored, and about how long it would take."""
+
+import torch
+from rich.filesize import decimal
+
+from benchmark.cli.terminal import print_table, say
+from benchmark.data.datasets import missing_file
+from benchmark.execution.progress import duration
+from benchmark.networks.backbones import load_backbone
+from benchmark.runs.estimate import estimate
+from benchmark.runs.plan import Plan, Unit
+
+
+def show_plan(plan: Plan, workers: int) -> None:
+    rows = [
+        (unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, unit in plan.to_train))
+        for unit in plan.units
+    ]
+    print_table(f"plan of {plan.study.name}", ("run", "training", "scoring"), rows)
+    plan.sources.results.check()
+    stores = plan.stores_to_compute()
+    if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
+        load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
+    for argument in plan.study.datasets:
+        missing = missing_file(argument, plan.sources.data_root)
+        if missing is not None:
+            say(f"To be downloaded: {missing}")
+    expected = estimate(plan, workers)
+    say(
+        f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
+        f"{len(stores)}; about {duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk "
+        "(from timing one batch here)."
+    )
+
+
+def _scoring_state(unit: Unit, is_trained: bool) -> str:
+    missing = [detector.label for detector in unit.detectors if is_trained or not unit.score_file(detector).exists()]
+    there = len(unit.detectors) - len(missing)
+    return ", ".join(missing + ([f"{there} there"] if there else [])) or "none"

@@ -1,0 +1,50 @@
+"""`linc-bench profile`: what each detector costs."""
+
+import argparse
+from dataclasses import replace
+
+from benchmark.cli.overrides import Overrides, overridden
+from benchmark.cli.terminal import terminal
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.errors import LincBenchError
+from benchmark.execution.progress import Progress
+from benchmark.overhead.growth import measure_growth
+from benchmark.overhead.profiling import Effort, profile
+from benchmark.report.report import report_overhead
+from benchmark.runs.plan import Sources
+from benchmark.runs.studies import Grid, LineUp, study_named
+
+PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the plain path?
+
+
+def measure(options: argparse.Namespace) -> int:
+    results, overrides = ResultsFolder(options.results), Overrides.from_options(options)
+    progress = Progress(terminal(stderr=True))
+    if options.growth:
+        if overrides.detectors or overrides.datasets or options.samples or options.rounds:
+            raise LincBenchError(
+                "--growth measures every detector on synthetic features of many sizes; leave --detector, --dataset, "
+                "--samples and --rounds out, or leave --growth out."
+            )
+        results.prepare()
+        measure_growth(results, progress)
+    else:
+        effort = Effort(options.rounds or Effort().rounds, options.samples or Effort().samples)
+        sources = Sources(results, options.data_root, options.weights)
+        for is_plain in PATHS[options.path]:
+            grid = _measured_grid(options.study, replace(overrides, plain=is_plain))
+            results.prepare()
+            profile(grid, sources, effort, progress)
+    report_overhead(results, terminal())
+    return 0
+
+
+def _measured_grid(study: str, overrides: Overrides) -> Grid:
+    grid = overridden(study_named(study), overrides).grids[0]
+    if not grid.detectors:
+        raise LincBenchError(f"The study {study} scores no detectors. Name some with --detector.")
+    if not overrides.detectors:
+        return grid
+    # The cost that a whole line-up shares is not comparable with the cost that a part of it shares.
+    parts = (LineUp(f"{line_up.name}, chosen", line_up.detectors) for line_up in grid.line_ups)
+    return replace(grid, line_ups=tuple(parts))

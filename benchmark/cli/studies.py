@@ -1,0 +1,65 @@
+"""Commands for studies: `linc-bench run` and `report`."""
+
+import argparse
+
+from benchmark.cli.dry_run import show_plan
+from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
+from benchmark.cli.terminal import say, terminal
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.evaluation.evaluate import evaluate
+from benchmark.execution.executors import default_workers, make_executor
+from benchmark.execution.progress import Progress
+from benchmark.report.report import make_report
+from benchmark.runs.own_detectors import loaded_files
+from benchmark.runs.pipeline import Outcome, carry_out
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.studies import study_named
+
+
+def run(options: argparse.Namespace) -> int:
+    study = overridden(study_named(options.study), Overrides.from_options(options))
+    results = ResultsFolder(options.results)
+    sources = Sources(results, options.data_root, options.weights)
+    if options.dask is not None:  # workers may run in another folder
+        study, sources = with_absolute_paths(study), sources.with_whole_paths()
+    plan = plan_study(study, sources, options.force)
+    training = study.grids[0].training
+    workers = options.workers or default_workers(training.threads, training.device)
+    if not plan.stores_to_compute() and options.dask is None:
+        workers = min(workers, max(1, len(plan.units)))
+    if options.dry_run:
+        show_plan(plan, workers)
+        return 0
+    results.prepare()
+    for note in plan.notes():
+        say(f"note: {note}")
+    progress = Progress(terminal(stderr=True))
+    with make_executor(workers, loaded_files(), options.dask, training.device, progress.say) as executor:
+        outcomes = carry_out(plan, executor, progress)
+    evaluate(plan, outcomes)
+    trained = sum(outcome.trained for outcome in outcomes)
+    failed = sum(outcome.error is not None for outcome in outcomes)
+    failures = f", {failed} failed" if failed else ""
+    say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{failures}.")
+    if failed < len(outcomes):
+        make_report(results, study.name, terminal(), {unit.run.run_id for unit in plan.units})
+    return _print_failures(outcomes, results)
+
+
+def report(options: argparse.Namespace) -> int:
+    make_report(ResultsFolder(options.results), options.study, terminal())
+    return 0
+
+
+def _print_failures(outcomes: list[Outcome], results: ResultsFolder) -> int:
+    """Returns the exit code: 1 if anything failed."""
+    has_failed = False
+    for outcome in outcomes:
+        log = results.log(outcome.run_id)
+        details = f" (details: {log})" if log.exists() else ""
+        reasons = [f"{outcome.run_id}: {outcome.error}"] if outcome.error is not None else []
+        reasons += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
+        for reason in reasons:
+            say(f"failed: {reason}{details}")
+            has_failed = True
+    return int(has_failed)
