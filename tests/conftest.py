@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
@@ -52,22 +53,35 @@ def odd_or_even(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all processes that run tests."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def quick(shared: Path) -> tuple[str, ...]:
     """A demo in seconds: the real network and weights on 400 small digits, long enough for all of LiNC's phases."""
     digits = load_digits()
-    path = tmp_path_factory.mktemp("data") / "few_digits.npz"
+    path = shared / "few_digits.npz"
     images = (digits.images * 15.9).astype(np.uint8)
-    np.savez_compressed(path, **medmnist_arrays(digits.target[:560], images[:560], 400, 60))
+    with FileLock(shared / "data.lock"):
+        if not path.exists():
+            np.savez_compressed(path, **medmnist_arrays(digits.target[:560], images[:560], 400, 60))
     network = ("--image-size", "32", "--batch-size", "32", "--epochs", "12", "--seed", "0")
     detectors = tuple(word for name in QUICK_DETECTORS for word in ("--detector", name))
     return ("run", "--dataset", str(path), *network, *detectors)
 
 
 @pytest.fixture(scope="session")
-def quick_run(quick: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results folder of a quick, uninterrupted run in this process; read it, never write to it."""
-    results = tmp_path_factory.mktemp("quick") / "results"
-    assert main([*quick, "--workers", "1", "--results", str(results)]) == 0
+def quick_run(quick: tuple[str, ...], shared: Path) -> Path:
+    """The results folder of a quick, uninterrupted run without worker processes; read it, never write to it."""
+    results = shared / "quick" / "results"
+    with FileLock(shared / "quick.lock"):
+        if not (results / "report.html").exists():
+            assert main([*quick, "--workers", "1", "--results", str(results)]) == 0
     return results
 
 

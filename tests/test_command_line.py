@@ -9,7 +9,19 @@ import pytest
 
 from benchmark.cli.command_line import command_line
 
-HEAVY = ("torch", "torchvision", "timm", "pandas", "sklearn", "scipy", "matplotlib", "seaborn", "medmnist")
+HEAVY = (
+    "torch",
+    "medmnist",
+    "cleanlab",
+    "seaborn",
+    "torchvision",
+    "timm",
+    "pandas",
+    "sklearn",
+    "scipy.stats",
+    "scipy.optimize",
+    "matplotlib",
+)
 
 
 def commands() -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 AUDIT, OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
+@pytest.mark.long
 def test_an_audit_from_python(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     for name in ("cat", "dog"):
@@ -72,19 +73,13 @@ def test_a_detector_in_its_own_file_is_scored_without_training(
     assert len(sorted((copied / "scores").rglob("worst-margin-*.npy"))) == 2 * len(first), "a changed file scores anew"
 
 
+@pytest.mark.long
 def test_worker_processes_know_a_detector_from_its_own_file(
     quick: tuple[str, ...], own_file: Path, tmp_path: Path
 ) -> None:
-    few = [
-        *quick[: quick.index("--detector")],
-        "--epochs",
-        "1",
-        "--workers",
-        "2",
-        "--results",
-        str(tmp_path / "results"),
-    ]
-    assert main([*few, "--detector", f"{own_file}:WorstMargin", "--detector", "LiNC"]) == 0
+    few = quick[: quick.index("--detector")]
+    options = ["--epochs", "1", "--workers", "2", "--results", str(tmp_path / "results")]
+    assert main([*few, *options, "--detector", f"{own_file}:WorstMargin", "--detector", "LiNC"]) == 0
     rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("line_up == 'original'")
     assert sorted(rows["detector"]) == ["LiNC", "worst margin"]
     assert (rows["status"] == "ok").all()

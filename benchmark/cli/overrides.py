@@ -42,9 +42,12 @@ class Overrides:
     @classmethod
     def from_options(cls, options: argparse.Namespace) -> "Overrides":
         """From options whose destinations are the fields of this class; each value of a list counts once."""
-        given = {field.name: getattr(options, field.name, None) for field in fields(cls)}
-        values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return cls(**{k: tuple(dict.fromkeys(v)) if isinstance(v, list) else v for k, v in values.items()})
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = getattr(options, field.name, None)
+            if value is not None:
+                values[field.name] = tuple(dict.fromkeys(value)) if isinstance(value, list) else value
+        return cls(**values)
 
 
 def overridden(study: Study, overrides: Overrides) -> Study:
