@@ -10,8 +10,9 @@ from benchmark.disk.tables import join_runs
 from benchmark.evaluation.comparisons import in_common, short_titles
 from benchmark.evaluation.evaluate import JUDGEMENT
 from benchmark.evaluation.figure_data import epochs_read
+from benchmark.paper.groups import effort_table
 from benchmark.report.report import make_report
-from benchmark.report.study_tables import accuracy_summary, detection_summary, effort_table
+from benchmark.report.study_tables import accuracy_summary, detection_summary
 from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns
 from tests.test_plots import made_up_study
 

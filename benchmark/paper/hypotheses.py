@@ -1,311 +1,293 @@
-"""Why do our numbers differ from the paper's pattern? One hypothesis a row, each with its measurement.
+"""Why do our numbers differ from the paper's? One hypothesis a row, each with its measurement.
 
-The pattern is that LiNC finds more than every other detector of the paper, and that it makes the last epoch more
-accurate. A hypothesis names something that may be to blame; what was measured with it changed stands beside what was
-measured without, seed by seed.
+In the paper LiNC finds more than every other detector, and it makes the last epoch more accurate. A hypothesis names
+something that may be to blame; what was measured with it changed stands beside what was measured without, by seed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
 from benchmark.paper import numbers as paper
-from benchmark.paper.findings import EARLY, USUAL, at_the_papers_rate
-from benchmark.paper.verdicts import as_in_the_paper
+from benchmark.paper import select
+from benchmark.paper.select import Tables
+from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import dataset_title, paper_dataset
+from detectors import DETECTORS
 
 NOTE = (
-    "At 20 % noise; means over the seeds that both sides have; as it is → with the change, from the lowest to the "
-    "highest where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other "
-    "detectors in the same setting and seed, of those whose scores of single runs are known for every seed; or over "
-    "AUM or EL2N alone, where it says so. The gain is LiNC's accuracy at the last epoch minus standard training's, in "
-    "points. A change explains LiNC's place, which is behind another, if it puts LiNC ahead in every seed, in part if "
-    "it takes away half of what LiNC is behind by; it explains a gain of less than half of the paper's if it makes it "
-    "at least that in every seed, and the mixture's cut does if the noisy component holds less than half of the "
-    "mislabelled that it could. A dash: there is nothing to explain, or it cannot have changed. Of several values the "
-    "best is judged, which was chosen knowing which labels are wrong: a yes is an upper limit. What the epochs that "
-    "AUM reads explain is a lead: yes, if LiNC is ahead as it is and behind with the change."
+    "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
+    "where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other detectors "
+    "in the same setting and seed, among those with single-run scores for every seed, or that of AUM or EL2N where it "
+    "says so. The gain is LiNC's accuracy at the last epoch minus that of standard training, in points. A change "
+    "explains why LiNC is behind if it puts LiNC ahead in every seed, and in part if it halves the distance. It "
+    "explains a gain of less than half of the paper's if it raises it to at least that in every seed; the mixture's "
+    "cut does if the noisy component holds less than half of the mislabelled samples that it could. The epochs that "
+    "AUM reads explain a lead: yes if LiNC is ahead without the change and behind with it. A dash: there is nothing to "
+    "explain, or the change cannot matter. Of several values the best is judged; it was chosen knowing which labels "
+    "are wrong, so a yes is an upper limit."
 )
 EXPLAINS, IN_PART, NOT, SAYS_NOTHING = "yes", "in part", "no", "–"
-PLACE, GAIN = "explains LiNC's place", "explains LiNC's gain"
-FEWEST_SETTINGS = 4  # that a correlation is worth saying for
-SEEDS = ["noise_seed", "training_seed"]
-OTHERS = [name for name in paper.DETECTION if name != "LiNC"]
+PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"
+FEWEST_SETTINGS = 4  # for a correlation over settings
+TRAINING = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
+AVERAGE = "average_runs"  # the option of detectors whose scores may be averaged over runs
 Row = dict[str, str]
-
-# What an ablation changed, by the names of fields; a row of the table has all values that were tried.
-KNOBS = {
-    ("warm_up", "soft_epochs"): "the phases are too long or too short",
-    ("components",): "the mixture has a component too many",
-    ("trust_rate",): "trust moves too slowly or too fast",
-    ("trust_decay",): "decay of trust decides the ranking",
-    ("trust_gradient",): "the trust gradient is that of each sample, not of the batch mean",
-    ("soft_correction",): "soft correction is entropy minimisation, without stopgrad",
-    ("batch_size",): "there are too few steps in the warm-up: smaller batches",
-    ("learning_rate",): "the learning rate is too high or too low",
-    ("weight_decay",): "weight decay is too strong or too weak",
-    ("image_size",): "image size decides it: smaller ones",
-    ("noise",): "the paper's noise may draw the true class again",
-}
-TRAINED = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
-# Post-hoc trust that looks elsewhere, by what its label says.
-LOOKS = {"warm_up": "trust looks at too few and too early epochs", "moment": "trust looks too early within an epoch"}
-AVERAGED = "EL2N's scores are averaged over runs, LiNC's are not"
-WINDOW = "LiNC's lead over AUM is one of the epochs that AUM reads"
-LINE_UP = "the other detectors were computed as H-CAT does"
-CUT = "the ranking is there, but the mixture cuts it in the wrong place"
-SPEED = "the network has learned too little by the end of the warm-up"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What came out of LiNC as it is, or with a change: a row per seed, columns auroc, lead and gain."""
-
-    by_seed: pd.DataFrame
-    changed: str = ""
-
-    @classmethod
-    def of(cls, changed: str = "", **columns: pd.Series) -> "Measured":
-        return cls(pd.DataFrame(columns).dropna(how="all"), changed)
-
-    def over(self, seeds: pd.Index) -> pd.DataFrame:
-        return self.by_seed.reindex(seeds).reindex(columns=["auroc", "lead", "gain"])
-
-
-def hypothesis_table(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """From the rows of all studies on real data, by table name."""
-    metrics, accuracy, epochs = (at_the_papers_rate(tables[name]) for name in ("metrics", "accuracy", "auc_by_epochs"))
-    if metrics.empty or accuracy.empty:
-        return pd.DataFrame()
-    metrics, usual = metrics[metrics["status"] == "ok"], as_in_the_paper(accuracy)
-    usual = usual[usual["noise"] == "symmetric"]
-    found: list[Row] = []
-    for dataset in sorted(set(metrics["dataset"]) & set(usual["dataset"])):
-        read = (metrics, accuracy, epochs, tables["curves"], tables["corrections"], usual)
-        rows = [_of(dataset, table) for table in read]
-        found += Evidence(dataset, rows[0], rows[1], rows[2], rows[3], rows[4], rows[5].iloc[0]).rows()
-    order = [WINDOW, LINE_UP, AVERAGED, *LOOKS.values(), *KNOBS.values(), CUT, SPEED]
-    found.sort(key=lambda row: order.index(row["hypothesis"]))
-    return pd.DataFrame(found)
-
-
-def _of(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["dataset"] == dataset] if len(rows) else rows
+BySeed = pd.DataFrame  # a row per seed, columns auroc, lead and gain
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows of one data set, and one of those in which nothing is changed."""
+    """The rows of one data set at the paper's noise rate, and the setting in which nothing is changed."""
 
     dataset: str
-    metrics: pd.DataFrame
-    accuracy: pd.DataFrame
-    epochs: pd.DataFrame
-    curves: pd.DataFrame
-    corrections: pd.DataFrame
+    tables: Tables
     unchanged: pd.Series
 
-    def rows(self) -> Iterator[Row]:
-        here = str(self.unchanged["setting"])
-        usual = self._linc(here)
-        yield from self._window(here)
-        yield from self._row(LINE_UP, usual, self._line_up(here))
-        yield from self._averaged(here)
-        for field, says in LOOKS.items():
-            post_hoc = self._look(here, "post-hoc trust")
-            yield from self._row(says, post_hoc, self._looks(here, field), who="post-hoc trust: ")
-        for knobs, says in KNOBS.items():
-            yield from self._row(says, usual, [*self._recipes(here, knobs), *self._trainings(knobs)])
-        yield from self._cut(here)
-        yield from self._speed()
+    @property
+    def here(self) -> str:
+        return str(self.unchanged["setting"])
 
-    def _aurocs(self, setting: str, line_up: str = "original") -> pd.DataFrame:
-        """Seeds × detectors, of single runs; who is not averaged over runs goes by the plain name."""
-        rows = self.metrics[(self.metrics["setting"] == setting) & (self.metrics["line_up"] == line_up)]
-        rows = rows[(rows["runs_averaged"] == 1) & ~rows["detector"].str.contains("average_runs=True")]
-        table = _by_seed(rows, "detector", "auroc")
-        return table.drop(columns="EL2N", errors="ignore").rename(columns={"EL2N (average_runs=False)": "EL2N"})
+    @cached_property
+    def single_runs(self) -> pd.DataFrame:
+        """Scores that are not averaged over runs, with the detector's other changed select.options as text."""
+        metrics = self.tables["metrics"]
+        changed = select.options(metrics["detector_options"])
+        averages = {detector.name: getattr(detector, AVERAGE, False) for detector in DETECTORS}
+        is_averaged = [
+            given.pop(AVERAGE, averages.get(name))
+            for given, name in zip(changed, metrics["detector_name"], strict=True)
+        ]
+        rows = metrics.assign(changed=changed.map(_text), is_averaged=np.array(is_averaged, dtype=bool))
+        return rows[(rows["status"] == "ok") & (rows["runs_averaged"] == 1) & ~rows["is_averaged"]]
 
-    def _best_other(self, setting: str) -> pd.Series:
-        """Of those that are known for every seed where nothing is changed; unknown if one of them was not measured."""
-        as_it_is = self._aurocs(str(self.unchanged["setting"])).reindex(columns=OTHERS)
-        everywhere = [name for name in OTHERS if as_it_is[name].notna().all()]
-        return self._aurocs(setting).reindex(columns=everywhere).max(axis=1, skipna=False)
+    @cached_property
+    def aurocs(self) -> pd.DataFrame:
+        """Settings and seeds × detectors and their changed select.options, in the original line-up."""
+        rows = self.single_runs
+        return _pivot(rows[rows["line_up"] == "original"], ["detector_name", "changed"], "auroc")
 
-    def _linc(self, setting: str, changed: str = "", recipe: str = USUAL) -> Measured:
-        """LiNC, or a variant of it, in a setting."""
-        last = _by_seed(self.accuracy[self.accuracy["setting"] == setting], "recipe", "last_test")
-        last = last.reindex(columns=["standard", recipe])
-        found = self._look(setting, recipe.replace(USUAL, "LiNC", 1)).by_seed
-        gain = 100 * (last[recipe] - last["standard"])
-        return Measured.of(changed, auroc=found["auroc"], lead=found["lead"], gain=gain)
+    @cached_property
+    def best_other(self) -> pd.Series:
+        """The best AUROC of the paper's other detectors that are known for every seed where nothing is changed."""
+        others = self.aurocs.reindex(columns=[(name, "") for name in paper.OTHERS])
+        everywhere = _at(others, self.here).notna().all()
+        return others.loc[:, everywhere].max(axis=1, skipna=False)
 
-    def _look(self, setting: str, label: str, changed: str = "") -> Measured:
-        """A detector, in LiNC's place."""
-        auroc = self._aurocs(setting).reindex(columns=[label])[label]
-        return Measured.of(changed, auroc=auroc, lead=auroc - self._best_other(setting))
+    @cached_property
+    def gains(self) -> pd.DataFrame:
+        """Settings and seeds × changed select.options of LiNC's recipe; in points."""
+        accuracy = self.tables["accuracy"]
+        accuracy = accuracy.assign(changed=select.options(accuracy["recipe_options"]).map(_text))
+        last = _pivot(accuracy, ["recipe_name", "changed"], "last_test")
+        return 100 * last.xs(RECIPE, axis=1, level=0).sub(last[BASELINE_RECIPE, ""], axis=0)
 
-    def _looks(self, setting: str, field: str) -> list[Measured]:
-        labels = [str(label) for label in self._aurocs(setting)]
-        wanted = [label for label in labels if label.startswith(f"post-hoc trust ({field}=")]
-        return [self._look(setting, label, _inside(label)) for label in wanted]
+    def measured(self, setting: str, detector: str = DETECTOR, changed: str = "") -> BySeed:
+        """LiNC, or another detector in its place."""
+        auroc = self.aurocs.reindex(columns=[(detector, changed)]).iloc[:, 0]
+        found = {"auroc": auroc, "lead": auroc - self.best_other}
+        if detector == DETECTOR:
+            found["gain"] = self.gains.reindex(columns=[changed])[changed]
+        return _at(pd.DataFrame(found), setting).dropna(how="all")
 
-    def _recipes(self, setting: str, knobs: Sequence[str]) -> list[Measured]:
-        """LiNC with nothing but these changed."""
-        recipes = self.accuracy.loc[self.accuracy["setting"] == setting, "recipe"].unique()
-        changed = {recipe: _inside(recipe) for recipe in recipes if "(" in recipe}
-        names = {recipe: {part.partition("=")[0] for part in text.split(", ")} for recipe, text in changed.items()}
-        return [self._linc(setting, text, recipe) for recipe, text in changed.items() if names[recipe] <= {*knobs}]
-
-    def _trainings(self, knobs: Sequence[str]) -> list[Measured]:
-        """Both recipes with nothing but these changed."""
-        found = []
-        for first in self.accuracy.drop_duplicates("setting").to_dict("records"):
-            changes = {name: first[name] for name in TRAINED if first[name] != self.unchanged[name]}
-            if changes and set(changes) <= {*knobs}:
-                text = ", ".join(f"{name}={value}" for name, value in changes.items())
-                text += f", {first['true_rate']:.0%} wrong" if "noise" in changes else ""
-                found.append(self._linc(first["setting"], text))
-        return found
-
-    def _line_up(self, setting: str) -> list[Measured]:
-        others = self._aurocs(setting, "hcat").rename(columns=lambda label: label.partition(" (")[0])
-        if others.empty:
-            return []
-        lead = self._aurocs(setting)["LiNC"] - others.reindex(columns=OTHERS).max(axis=1)
-        return [Measured.of("hcat", lead=lead)]
-
-    def _window(self, setting: str) -> Iterator[Row]:
-        rows = self.epochs
-        rows = rows[(rows["setting"] == setting) & (rows["line_up"] == "original")] if len(rows) else rows
-        if rows.empty or not {"LiNC", "AUM"} <= set(rows["detector"]):
-            return
-        aurocs = _by_seed(rows, ["detector", "epochs_read"], "auroc")
-        lead = aurocs["LiNC"] - aurocs["AUM"]
-        usual, *earlier = (
-            Measured.of(f"first {epochs} epochs", lead=lead[epochs])
-            for epochs in (lead.columns.max(), *EARLY)
-            if epochs in lead
-        )
-        for row in self._row(WINDOW, usual, earlier, over="over AUM: "):
-            vanishes = usual.by_seed["lead"] > 0
-            for one in earlier:
-                vanishes &= one.by_seed["lead"] < 0
-            yield row | {PLACE: _in_seeds(vanishes)}
-
-    def _averaged(self, setting: str) -> Iterator[Row]:
-        """LiNC's scores averaged over the runs that EL2N's are averaged over."""
-        rows = self.metrics[(self.metrics["setting"] == setting) & (self.metrics["runs_averaged"] > 1)]
-        known = rows[rows["line_up"] == "original"].groupby("detector")["auroc"].first().to_dict()
-        if not {"EL2N", "LiNC (average_runs=True)"} <= set(known):
-            return
-        single, averaged, rival = self._aurocs(setting)["LiNC"], known["LiNC (average_runs=True)"], known["EL2N"]
-        usual = Measured.of(auroc=single, lead=single - rival)
-        same = Measured.of("averaged", auroc=0 * single + averaged, lead=0 * single + averaged - rival)
-        yield from self._row(AVERAGED, usual, [same], over="over EL2N: ")
-
-    def _cut(self, setting: str) -> Iterator[Row]:
-        """What LiNC's noisy component holds, and what as many of the lowest trust as are mislabelled would hold."""
-        rows = self.corrections
-        rows = rows[(rows["setting"] == setting) & (rows["class"] == "all")] if len(rows) else rows
-        own = self.metrics[(self.metrics["setting"] == setting) & (self.metrics["detector"] == "LiNC")]
-        rows = rows[rows["run"].isin(own["run"])] if len(rows) else rows
-        if rows.empty:
-            return
-        held = rows.set_index("run")["noisy_recall"]
-        could = own.drop_duplicates("run").set_index("run")["precision_at_rate"].reindex(held.index)
-        gain = self._linc(setting).by_seed["gain"].mean()
-        yield {
-            "hypothesis": CUT,
-            "data set": dataset_title(self.dataset),
-            PLACE: SAYS_NOTHING,
-            GAIN: _in_seeds(held < could / 2) if gain < self._enough_gain() else SAYS_NOTHING,
-            "seeds": f"{len(rows)}",
-            "AUROC": SAYS_NOTHING,
-            "lead": SAYS_NOTHING,
-            "gain": f"{gain:+.1f}; the noisy component holds {held.mean():.0%} of the mislabelled, as many samples of "
-            f"the lowest trust as are mislabelled would hold {could.mean():.0%}",
-        }
-
-    def _speed(self) -> Iterator[Row]:
-        """Over all settings: is LiNC's lead larger where the network has learned more by the end of the warm-up?"""
-        parts = []
-        for setting, rows in self.accuracy[self.accuracy["recipe"] == USUAL].groupby("setting"):
-            curves = self.curves[self.curves["run"].isin(rows["run"])] if len(self.curves) else self.curves
-            if len(curves) and (curves["epoch"] == EARLY[0]).any():
-                by_seed = _by_seed(curves, "epoch", "test_accuracy")
-                learned = by_seed[EARLY[0]] / by_seed.max(axis=1)
-                lead = self._linc(str(setting)).by_seed["lead"]
-                parts.append(pd.DataFrame({"lead": lead, "learned": learned, "setting": setting}).dropna())
-        points = pd.concat(parts) if parts else pd.DataFrame(columns=["lead", "learned", "setting"])
-        if points["setting"].nunique() < FEWEST_SETTINGS or points["learned"].nunique() < 2:
-            return
-        correlation, chance = spearmanr(points["learned"], points["lead"])
-        count = f"{len(points)} runs of {points['setting'].nunique()} settings"
-        is_clear = correlation > 0 and chance < 0.05
-        yield {
-            "hypothesis": SPEED,
-            "data set": dataset_title(self.dataset),
-            PLACE: EXPLAINS if is_clear else NOT,
-            GAIN: SAYS_NOTHING,
-            "seeds": f"{points.index.nunique()}",
-            "AUROC": SAYS_NOTHING,
-            "lead": f"rank correlation with the share of the best test accuracy that is there after {EARLY[0]} epochs, "
-            f"over {count}: {correlation:+.2f} (p = {chance:.2g})",
-            "gain": SAYS_NOTHING,
-        }
-
-    def _row(self, says: str, usual: Measured, changed: list[Measured], who: str = "", over: str = "") -> Iterator[Row]:
-        seeds = usual.by_seed.index
-        for one in changed:
-            seeds = seeds.intersection(one.by_seed.index)
-        if not changed or seeds.empty:
-            return
-        before, after = usual.over(seeds), {one.changed: one.over(seeds) for one in changed}
-        yield {
-            "hypothesis": says,
-            "data set": dataset_title(self.dataset),
-            PLACE: _explains_place(before["lead"], [one["lead"] for one in after.values()]),
-            GAIN: self._explains_gain(before["gain"], [one["gain"] for one in after.values()]),
-            "seeds": f"{len(seeds)}",
-            "AUROC": _moved(before, after, "auroc", "{:.3f}", who),
-            "lead": _moved(before, after, "lead", "{:+.3f}", over),
-            "gain": _moved(before, after, "gain", "{:+.1f}"),
-        }
-
-    def _explains_gain(self, before: pd.Series, after: list[pd.Series]) -> str:
-        enough, best = self._enough_gain(), _best(after)
-        if best.isna().any() or before.isna().any() or before.mean() >= enough:
-            return SAYS_NOTHING
-        return _in_seeds(best >= enough)
-
-    def _enough_gain(self) -> float:
+    @cached_property
+    def enough_gain(self) -> float:
         """Half of the paper's, in points."""
-        cells = paper.noisy_accuracy().set_index(["dataset", "rate", "recipe"])["last"].to_dict()
-        claimed = [cells[paper_dataset(self.dataset), paper.DETECTION_RATE, recipe] for recipe in ("standard", USUAL)]
-        return float(100 * (claimed[1] - claimed[0]) / 2)
+        cells = paper.noisy_accuracy().set_index(["dataset", "rate", "recipe"])["last"]
+        with_it, without = (
+            cells[paper_dataset(self.dataset), paper.DETECTION_RATE, name] for name in (RECIPE, BASELINE_RECIPE)
+        )
+        return float(100 * (with_it - without) / 2)
 
 
-def _by_seed(rows: pd.DataFrame, columns: str | list[str], values: str) -> pd.DataFrame:
-    """Seeds × columns, of no rows as well."""
-    if rows.empty:
-        return pd.DataFrame(index=pd.MultiIndex.from_arrays([[], []], names=SEEDS))
-    return rows.pivot_table(index=SEEDS, columns=columns, values=values)
+def _pivot(rows: pd.DataFrame, columns: str | list[str], values: str) -> pd.DataFrame:
+    return rows.pivot_table(index=["setting", *select.SEEDS], columns=columns, values=values)
 
 
-def _inside(label: str) -> str:
-    """What a label has in brackets: the fields that were changed."""
-    return label.partition(" (")[2].removesuffix(")")
+def _at(frame: Any, setting: str) -> Any:
+    return frame[frame.index.get_level_values("setting") == setting].droplevel("setting")
 
 
-def _best(changed: list[pd.Series]) -> pd.Series:
-    return max(changed, key=lambda values: -np.inf if values.isna().any() else values.mean())
+def _text(changed: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
-def _moved(before: pd.DataFrame, after: dict[str, pd.DataFrame], column: str, shape: str, who: str = "") -> str:
+def _recipe_or_training(evidence: Evidence, *fields: str) -> Row:
+    """LiNC with nothing but these fields changed, of its recipe or of both trainings."""
+    accuracy, variants = evidence.tables["accuracy"], {}
+    tried = accuracy[accuracy["recipe_name"] == RECIPE].drop_duplicates(["setting", "recipe_options"])
+    for row, own in zip(tried.to_dict("records"), select.options(tried["recipe_options"]), strict=True):
+        changed = own | {name: row[name] for name in TRAINING if row[name] != evidence.unchanged[name]}
+        if changed and set(changed) <= set(fields):
+            wrong = f", {row['true_rate']:.0%} wrong" if "noise" in changed else ""
+            variants[_text(changed) + wrong] = evidence.measured(row["setting"], changed=_text(own))
+    return _compare(evidence, evidence.measured(evidence.here), variants)
+
+
+def _post_hoc(evidence: Evidence, field: str) -> Row:
+    """Post-hoc trust that reads other epochs, or another moment of an epoch."""
+    name = "post-hoc trust"
+    tried = [text for detector, text in evidence.aurocs if detector == name and text.startswith(f"{field}=")]
+    variants = {text: evidence.measured(evidence.here, name, text) for text in tried}
+    return _compare(evidence, evidence.measured(evidence.here, name), variants, who=f"{name}: ")
+
+
+def _line_up(evidence: Evidence, name: str) -> Row:
+    rows = evidence.single_runs
+    others = _at(_pivot(rows[rows["line_up"] == name], "detector_name", "auroc"), evidence.here)
+    usual = evidence.measured(evidence.here)
+    lead = usual["auroc"] - others.reindex(columns=paper.OTHERS).max(axis=1)
+    return _compare(evidence, usual, {name: lead.dropna().to_frame("lead")} if len(others) else {})
+
+
+def _averaged(evidence: Evidence, rival: str) -> Row:
+    """LiNC's scores averaged over the runs that the other detector's are averaged over."""
+    rows = evidence.tables["metrics"]
+    rows = rows[(rows["setting"] == evidence.here) & (rows["line_up"] == "original") & (rows["runs_averaged"] > 1)]
+    known = rows.groupby("detector_name")["auroc"].first()
+    if not {rival, DETECTOR} <= set(known.index):
+        return {}
+    single = evidence.measured(evidence.here)[["auroc"]]
+    usual = single.assign(lead=single["auroc"] - known[rival])
+    averaged = single.assign(auroc=known[DETECTOR], lead=known[DETECTOR] - known[rival])
+    return _compare(evidence, usual, {"averaged": averaged}, over=f"over {rival}: ")
+
+
+def _epochs_read(evidence: Evidence, rival: str) -> Row:
+    """The lead if the other detector reads fewer epochs; it explains a lead that is then gone."""
+    rows = select.original_line_up(evidence.tables["auc_by_epochs"])
+    aurocs = _at(_pivot(rows, ["detector_name", "epochs_read"], "auroc"), evidence.here)
+    if not {DETECTOR, rival} <= set(aurocs.columns.get_level_values(0)) or aurocs.empty:
+        return {}
+    lead = aurocs[DETECTOR] - aurocs[rival]
+    by_epochs = {
+        count: lead[[count]].set_axis(["lead"], axis=1)
+        for count in (lead.columns.max(), *select.EARLY)
+        if count in lead
+    }
+    usual, *earlier = by_epochs.values()
+    variants = {f"first {count} epochs": by_epochs[count] for count in [*by_epochs][1:]}
+    is_gone = (usual["lead"] > 0) & (pd.concat(earlier, axis=1) < 0).all(axis=1)
+    return _compare(evidence, usual, variants, over=f"over {rival}: ") | {PLACE: _in_seeds(is_gone)}
+
+
+def _mixture_cut(evidence: Evidence) -> Row:
+    """What the noisy component holds, and what as many samples of the lowest trust as are mislabelled would hold."""
+    corrections, metrics = (
+        rows[rows["setting"] == evidence.here] for rows in (evidence.tables["corrections"], evidence.tables["metrics"])
+    )
+    own = metrics[(metrics["detector_name"] == DETECTOR) & (metrics["detector_options"] == "")].drop_duplicates("run")
+    could = own.set_index("run")["precision_at_rate"]
+    held = corrections[corrections["class"] == "all"].set_index("run")["noisy_recall"]
+    held = held[held.index.isin(could.index)]
+    if held.empty:
+        return {}
+    could, gain = could.reindex(held.index), evidence.measured(evidence.here)["gain"].mean()
+    return {
+        GAIN: _in_seeds(held < could / 2) if gain < evidence.enough_gain else SAYS_NOTHING,
+        "seeds": f"{len(held)}",
+        "gain": f"{gain:+.1f}; the noisy component holds {held.mean():.0%} of the mislabelled samples; as many samples "
+        f"of the lowest trust as are mislabelled would hold {could.mean():.0%}",
+    }
+
+
+def _learning_speed(evidence: Evidence) -> Row:
+    """Over all settings: is LiNC's lead larger where the network has learned more by the end of the warm-up?"""
+    curves = _pivot(select.with_default_recipe(evidence.tables["curves"], RECIPE), "epoch", "test_accuracy")
+    if select.EARLY[0] not in curves:
+        return {}
+    learned = curves[select.EARLY[0]] / curves.max(axis=1)
+    lead = evidence.aurocs.reindex(columns=[(DETECTOR, "")]).iloc[:, 0] - evidence.best_other
+    points = pd.DataFrame({"learned": learned, "lead": lead}).dropna().reset_index()
+    if points["setting"].nunique() < FEWEST_SETTINGS or points["learned"].nunique() < 2:
+        return {}
+    correlation, chance = spearmanr(points["learned"], points["lead"])
+    return {
+        PLACE: EXPLAINS if correlation > 0 and chance < 0.05 else NOT,
+        "seeds": f"{len(points[select.SEEDS].drop_duplicates())}",
+        "lead": "rank correlation with the share of the best test accuracy that is reached after "
+        f"{select.EARLY[0]} epochs, over {len(points)} runs of {points['setting'].nunique()} settings: "
+        f"{correlation:+.2f} (p = {chance:.2g})",
+    }
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Something that may be to blame, how that is measured, and what was changed for it."""
+
+    says: str
+    measure: Callable[..., Row]
+    changed: tuple[str, ...] = ()
+
+
+HYPOTHESES = (
+    Hypothesis("LiNC's lead over AUM depends on the epochs that AUM reads", _epochs_read, ("AUM",)),
+    Hypothesis("the other detectors were computed as in H-CAT", _line_up, ("hcat",)),
+    Hypothesis("EL2N's scores are averaged over runs, LiNC's are not", _averaged, ("EL2N",)),
+    Hypothesis("trust is read from too few and too early epochs", _post_hoc, ("warm_up",)),
+    Hypothesis("trust is read too early within an epoch", _post_hoc, ("moment",)),
+    Hypothesis("the phases are too long or too short", _recipe_or_training, ("warm_up", "soft_epochs")),
+    Hypothesis("the mixture has one component too many", _recipe_or_training, ("components",)),
+    Hypothesis("trust changes too slowly or too fast", _recipe_or_training, ("trust_rate",)),
+    Hypothesis("the decay of trust decides the ranking", _recipe_or_training, ("trust_decay",)),
+    Hypothesis("the trust gradient is per sample, not of the batch mean", _recipe_or_training, ("trust_gradient",)),
+    Hypothesis("soft correction is entropy minimisation, without stopgrad", _recipe_or_training, ("soft_correction",)),
+    Hypothesis("the warm-up has too few steps: smaller batches", _recipe_or_training, ("batch_size",)),
+    Hypothesis("the learning rate is too high or too low", _recipe_or_training, ("learning_rate",)),
+    Hypothesis("weight decay is too strong or too weak", _recipe_or_training, ("weight_decay",)),
+    Hypothesis("the image size decides: smaller images", _recipe_or_training, ("image_size",)),
+    Hypothesis("the paper's noise may draw the true class again", _recipe_or_training, ("noise",)),
+    Hypothesis("the ranking is right, but the mixture cuts it in the wrong place", _mixture_cut),
+    Hypothesis("the network has learned too little by the end of the warm-up", _learning_speed),
+)
+
+
+def hypothesis_table(tables: Tables) -> pd.DataFrame:
+    """From rows on the paper's data sets, whatever was changed in their training."""
+    names = ("metrics", "accuracy", "auc_by_epochs", "curves", "corrections")
+    at_rate = {name: select.at_the_papers_rate(tables[name]) for name in names}
+    usual = select.as_in_the_paper(at_rate["accuracy"])
+    usual = usual[usual["noise"] == "symmetric"].drop_duplicates("dataset").set_index("dataset", drop=False)
+    evidence = [
+        Evidence(name, {table: rows[rows["dataset"] == name] for table, rows in at_rate.items()}, usual.loc[name])
+        for name in sorted(set(at_rate["metrics"]["dataset"]) & set(usual.index))
+    ]
+    empty = dict.fromkeys((PLACE, GAIN, "seeds", "AUROC", "lead", "gain"), SAYS_NOTHING)
+    return pd.DataFrame(
+        {"hypothesis": hypothesis.says, "data set": dataset_title(of.dataset)} | empty | row
+        for hypothesis in HYPOTHESES
+        for of in evidence
+        if (row := hypothesis.measure(of, *hypothesis.changed))
+    )
+
+
+def _compare(evidence: Evidence, usual: BySeed, variants: dict[str, BySeed], who: str = "", over: str = "") -> Row:
+    """Unchanged beside changed, over the seeds that all of them have."""
+    seeds = usual.index
+    for variant in variants.values():
+        seeds = seeds.intersection(variant.index)
+    if not variants or seeds.empty:
+        return {}
+    before, *_ = tables = [
+        one.reindex(seeds).reindex(columns=["auroc", "lead", "gain"]) for one in (usual, *variants.values())
+    ]
+    after = dict(zip(variants, tables[1:], strict=True))
+    return {
+        PLACE: _explains_place(before["lead"], [variant["lead"] for variant in after.values()]),
+        GAIN: _explains_gain(before["gain"], [variant["gain"] for variant in after.values()], evidence.enough_gain),
+        "seeds": f"{len(seeds)}",
+        "AUROC": _moved(before, after, "auroc", "{:.3f}", who),
+        "lead": _moved(before, after, "lead", "{:+.3f}", over),
+        "gain": _moved(before, after, "gain", "{:+.1f}"),
+    }
+
+
+def _moved(before: BySeed, after: dict[str, BySeed], column: str, shape: str, who: str = "") -> str:
     """`0.769 → 0.713 (warm_up=2) to 0.842 (warm_up=10)`."""
     means = {changed: rows[column].mean() for changed, rows in after.items() if rows[column].notna().all()}
     if not means or before[column].isna().any():
@@ -316,12 +298,23 @@ def _moved(before: pd.DataFrame, after: dict[str, pd.DataFrame], column: str, sh
 
 
 def _explains_place(before: pd.Series, after: list[pd.Series]) -> str:
-    """Whether LiNC, behind as it is, is ahead with the change in every seed, or half of the way there on average."""
+    """Whether LiNC, behind without the change, is ahead with it in every seed, or half of the distance closer."""
     best = _best(after)
-    if best.isna().any() or before.isna().any() or before.mean() >= 0 or all(one.equals(before) for one in after):
+    if best.isna().any() or before.isna().any() or before.mean() >= 0 or all(lead.equals(before) for lead in after):
         return SAYS_NOTHING  # nothing to explain, or it cannot have changed
     return IN_PART if best.mean() >= before.mean() / 2 and not (best >= 0).any() else _in_seeds(best >= 0)
 
 
-def _in_seeds(is_so: pd.Series) -> str:
-    return EXPLAINS if is_so.all() else f"in {is_so.sum()} of {len(is_so)} seeds" if is_so.any() else NOT
+def _explains_gain(before: pd.Series, after: list[pd.Series], enough: float) -> str:
+    best = _best(after)
+    if best.isna().any() or before.isna().any() or before.mean() >= enough:
+        return SAYS_NOTHING
+    return _in_seeds(best >= enough)
+
+
+def _best(variants: list[pd.Series]) -> pd.Series:
+    return max(variants, key=lambda values: -np.inf if values.isna().any() else values.mean())
+
+
+def _in_seeds(holds: pd.Series) -> str:
+    return EXPLAINS if holds.all() else f"in {holds.sum()} of {len(holds)} seeds" if holds.any() else NOT

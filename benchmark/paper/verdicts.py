@@ -1,39 +1,47 @@
-"""Every number of the paper, and whether our runs reproduce it, approach it, contradict it, or cannot test it here."""
+"""A verdict on every claim in the paper's tables and text: reproduced, close, contradicted, or not tested."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import product
 
-import numpy as np
 import pandas as pd
 
 from benchmark.display.tables import mean_and_spread
 from benchmark.paper import numbers as paper
-from benchmark.paper.claims import PAPER_SETTING
-from benchmark.wording import dataset_title, describe_setting, paper_dataset
+from benchmark.paper import select
+from benchmark.paper.claims import (
+    GAINS,
+    PLACES,
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    TEXT,
+    Claim,
+    count_most_accurate,
+    lead_over_others,
+    table_claims,
+)
+from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE, RECIPE_TITLES
+from benchmark.wording import dataset_title, describe_setting
 
-REPRODUCED, APPROACHED, LARGER = "reproduced", "approached", "larger gain"
-FARTHER, CONTRADICTED, UNTESTED = "farther away", "contradicted", "not testable here"
-VERDICTS = (REPRODUCED, APPROACHED, LARGER, FARTHER, CONTRADICTED, UNTESTED)
-RECIPES = {"standard": "standard training", "linc": "LiNC"}
-# How far a number may be from the paper's to be reproduced, and to be approached, by its unit.
+REPRODUCED, CLOSE, LARGER = "reproduced", "close", "larger gain"
+FAR, CONTRADICTED, NOT_TESTED = "differs by more than 0.05", "contradicted", "not tested"
+VERDICTS = (REPRODUCED, CLOSE, LARGER, FAR, CONTRADICTED, NOT_TESTED)
+# How verdicts are said in a sentence, after their count.
+WORDS = dict(zip(VERDICTS, VERDICTS, strict=True)) | {LARGER: "a larger gain", FAR: "differ by more than 0.05"}
+# How far a number may be from the paper's to be reproduced, and to be close, by its unit.
 BANDS = {"accuracy": (0.01, 0.05), "points": (1.0, 5.0), "%": (5.0, 20.0)}
 RULES = (
-    "Reproduced: within 0.01 of the paper's accuracy or AUC, 1 point of a difference, 5 percentage points of a share; "
-    "or within two standard deviations over our seeds, if that counts as approached. Approached: within 0.05, 5 "
-    "points, 20 percentage points; a gain is half to twice the paper's. Larger gain: more than twice. Contradicted: a "
-    "difference, share or gain that is none of these. Farther away: a level (an accuracy, an AUC) that is none of "
-    "these, which a network and images that are not the paper's may explain. Not testable: it was not run. Accuracies "
-    "are means of batch accuracies, as the paper's appear to be. Two-class data sets are judged under noise that may "
-    "draw the true class again, where that was run, since the paper's numbers at 50 % are impossible otherwise; "
-    "nominal 20 % are then 10 % wrong labels."
+    "Reproduced: within 0.01 of the paper's accuracy or AUC, 1 point of a difference, 5 percentage points of a share, "
+    "or within two standard deviations over our seeds if that is still close. Close: within 0.05, 5 points, 20 "
+    "percentage points; a gain of half to twice the paper's. Larger gain: more than twice the paper's. Differs by more "
+    "than 0.05: an accuracy or AUC that is not close, measured with another network or image size, which may explain "
+    "it. Contradicted: any other number that is not close. Not tested: it was not run. Accuracies are means of batch "
+    "accuracies, as the paper's appear to be. Two-class data sets are judged under noise that may draw the true class "
+    "again, where that was run, because the paper's numbers at 50 % are impossible otherwise; a nominal 20 % is then "
+    "10 % wrong labels."
 )
-TABLE_1, TABLE_2, TABLE_3 = "Table 1 (detection)", "Table 2 (no noise)", "Table 3 (noise)"
-GAINS = "Table 3 (LiNC's gain)"
-TEXT = "Text (averages)"
-SEEDS = ["noise_seed", "training_seed"]
-KEYS = ("run", "line_up", "detector", "epochs_read", "class", "epoch", "component")
+
+Cells = dict[tuple[str, float, str], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -46,173 +54,121 @@ class Verdict:
     why: str
 
 
-def of_the_paper(rows: pd.DataFrame, studies: list[str]) -> pd.DataFrame:
-    """Of these studies' rows those on the paper's data sets, or on files that stand for them; what two studies share,
-    once."""
-    if rows.empty:
-        return rows
-    rows = rows.assign(stands_for=rows["dataset"].map(paper_dataset))
-    rows = rows[rows["stands_for"].isin(paper.clean_accuracy().index) & rows["study"].isin(studies)]
-    order = rows["study"].map({name: number for number, name in enumerate(studies)})
-    return rows.iloc[np.argsort(order, kind="stable")].drop_duplicates([column for column in KEYS if column in rows])
-
-
-def as_in_the_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those with the paper's hyper-parameters, of the largest images; so that nothing is averaged that differs."""
-    for column in ("epochs", "batch_size", "learning_rate", "weight_decay") if len(rows) else ():
-        rows = rows[rows[column] == PAPER_SETTING[column]]
-    rows = rows[rows["images"] == "cached"] if len(rows) else rows
-    return rows[rows["image_size"] == rows["image_size"].max()] if len(rows) else rows
-
-
-def verdicts(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> list[Verdict]:
-    """From rows `of_the_paper` and `as_in_the_paper`."""
-    if metrics.empty and accuracy.empty:
-        return []
-    return [*_table_1(metrics), *_table_2(accuracy), *_table_3(accuracy), *_gains(accuracy), *_text(accuracy)]
-
-
-def verdict_table(found: list[Verdict]) -> pd.DataFrame:
-    return pd.DataFrame(asdict(one) for one in found)
-
-
-def count_table(found: list[Verdict]) -> pd.DataFrame:
-    """How many numbers of each table, and of the text, met which verdict."""
-    rows = []
-    for where in dict.fromkeys(one.where for one in found):
-        of_it = [one.verdict for one in found if one.where == where]
-        counts = {verdict: of_it.count(verdict) for verdict in VERDICTS}
-        rows.append({"where": where, "numbers": len(of_it)} | counts)
-    return pd.DataFrame(rows)
-
-
-def in_a_sentence(found: list[Verdict]) -> str:
-    """How much of the paper was tested, and what came out; levels apart from gains, and gains from averages."""
-
-    def counted(*places: str) -> str:
-        verdicts = [one.verdict for one in found if one.where in places]
-        counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS[:-1] if verdict in verdicts]
-        tested = len(verdicts) - verdicts.count(UNTESTED)
-        return f"{tested} of {len(verdicts)} were measured{f' ({_list(counts)})' if counts else ''}"
-
-    claimed = paper.DETECTION["LiNC"]
-    of_linc = next(one for one in found if one.where == TABLE_1 and one.claim.startswith("AUC of LiNC"))
-    missing = f" Its AUC of {claimed} is neither confirmed nor refuted: {of_linc.why.partition(';')[0]}."
-    return (
-        f"Is the paper reproduced?{missing if of_linc.verdict == UNTESTED else ''} Of LiNC's gains in accuracy, cell "
-        f"by cell, {counted(GAINS)}; of the averages in the paper's text, over the cells that were run, "
-        f"{counted(TEXT)}; of the levels in its tables, {counted(TABLE_1, TABLE_2, TABLE_3)}."
-    )
-
-
-def _list(words: list[str]) -> str:
-    return ", ".join(words)
-
-
 def judge_value(claimed: float, ours: float, unit: str = "accuracy", spread: float = 0.0) -> str:
-    (close, near), away = BANDS[unit], abs(ours - claimed)
-    if away <= max(close, min(2 * spread, near)):
+    (reproduced, close), distance = BANDS[unit], abs(ours - claimed)
+    if distance <= max(reproduced, min(2 * spread, close)):
         return REPRODUCED
-    return APPROACHED if away <= near else CONTRADICTED
+    return CLOSE if distance <= close else CONTRADICTED
 
 
 def judge_gain(claimed: float, ours: float) -> str:
-    """In points; where the paper has no gain, a value like others."""
+    """In points; where the paper has no gain, it is judged like any other difference."""
     if claimed <= 0 or abs(ours - claimed) <= BANDS["points"][0]:
         return judge_value(claimed, ours, "points")
-    return CONTRADICTED if ours < claimed / 2 else APPROACHED if ours <= 2 * claimed else LARGER
+    return CONTRADICTED if ours < claimed / 2 else CLOSE if ours <= 2 * claimed else LARGER
 
 
-def _table_1(metrics: pd.DataFrame) -> Iterator[Verdict]:
-    where, dataset = TABLE_1, paper.DETECTION_DATASET
-    ours = metrics[(metrics["line_up"] == "original") & (metrics["status"] == "ok")] if len(metrics) else metrics
-    ours = ours[np.isclose(ours["rate"], paper.DETECTION_RATE) & (ours["noise"] == "symmetric")] if len(ours) else ours
-    there = ours[ours["stands_for"] == dataset] if len(ours) else ours
-    for detector, claimed in paper.DETECTION.items():
-        claim = f"AUC of {detector}, {dataset_title(dataset)}, 20% noise"
-        own = there[there["detector"] == detector] if len(there) else there
-        if len(own):
-            yield _judged(where, claim, claimed, own, "auroc")
-        else:
-            elsewhere = _elsewhere(ours[ours["detector"] == detector] if len(ours) else ours)
-            yield Verdict(where, claim, f"{claimed:.4f}", *elsewhere)
-    claim, means = (
-        "LiNC's lead over the best of the others",
-        there.groupby("detector")["auroc"].mean() if len(there) else None,
-    )
-    if means is not None and set(paper.DETECTION) <= set(means.index):
-        lead = means["LiNC"] - means[[name for name in paper.DETECTION if name != "LiNC"]].max()
-        yield Verdict(
-            where,
-            claim,
-            f"{paper.AUC_LEAD:.4f}",
-            f"{lead:.4f}",
-            judge_gain(100 * paper.AUC_LEAD, 100 * lead),
-            "in points",
-        )
-    else:
-        yield Verdict(where, claim, f"{paper.AUC_LEAD:.4f}", "–", UNTESTED, f"{dataset_title(dataset)} was not run")
+def verdicts(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> list[Verdict]:
+    """Every number of the paper judged once, from rows on its data sets that were trained as in the paper."""
+    if metrics.empty and accuracy.empty:
+        return []
+    detection = select.at_the_papers_rate(select.original_line_up(metrics))
+    detection = detection[detection["noise"] == "symmetric"]
+    accuracy = _possible_noise(select.with_default_recipe(accuracy, *RECIPE_TITLES))
+    cells = {
+        key: runs
+        for rows, method in ((detection, "detector_name"), (accuracy, "recipe_name"))
+        for key, runs in rows.groupby(["stands_for", "rate", method])
+    }
+    found = [
+        *(_judge_level(claim, cells, detection) for claim in table_claims()),
+        _judge_lead(detection[detection["stands_for"] == paper.DETECTION_DATASET]),
+        _judge_most_accurate(accuracy),
+        *_judge_gains(cells),
+        *_judge_averages(accuracy),
+    ]
+    return sorted(found, key=lambda verdict: PLACES.index(verdict.where))
 
 
-def _elsewhere(ours: pd.DataFrame) -> tuple[str, str, str]:
-    """A detector's numbers on other data sets than the paper's, for orientation."""
-    missing = f"{dataset_title(paper.DETECTION_DATASET)} was not run"
-    if ours.empty:
-        return "–", UNTESTED, missing
-    means = ours.groupby("dataset")["auroc"].mean()
-    shown = f"{means.min():.4f} to {means.max():.4f}"
-    return shown, UNTESTED, f"{missing}; the range is that of {', '.join(map(dataset_title, means.index))}"
+def _possible_noise(rows: pd.DataFrame) -> pd.DataFrame:
+    """With the kind of noise that the paper's runs can have had at each data set and rate; see the rules."""
+    inclusive = (rows["noise"] == "symmetric-inclusive") & (rows["classes"] == 2)
+    replaced = inclusive.groupby([rows["stands_for"], rows["rate"]]).transform("any").astype(bool)
+    return rows[inclusive | ((rows["noise"] == "symmetric") & ~replaced) | (rows["rate"] == 0)]
 
 
-def _table_2(accuracy: pd.DataFrame) -> Iterator[Verdict]:
-    where, clean = TABLE_2, paper.clean_accuracy()
-    ours = accuracy[(accuracy["rate"] == 0) & (accuracy["recipe"] == "standard")] if len(accuracy) else accuracy
-    for dataset, claimed in clean[paper.OWN_MODEL].items():
-        runs = ours[ours["stands_for"] == dataset] if len(ours) else ours
-        claim, missing = f"{dataset_title(str(dataset))}, best epoch", _why_missing(accuracy, str(dataset))
-        yield _judged(where, claim, claimed, runs, "best_batch_mean", missing)
-    run = clean.loc[clean.index.isin(ours["stands_for"])] if len(ours) else clean[:0]
-    mine = run.assign(**{paper.OWN_MODEL: ours.groupby("stands_for")["best_batch_mean"].mean()}) if len(run) else run
-    counts = [paper.best_on_clean(table) for table in (clean, mine)]
-    verdict = UNTESTED if len(run) < len(clean) else REPRODUCED if counts[0] == counts[1] else CONTRADICTED
-    claim, why = "data sets on which it is the most accurate of all models", f"{len(run)} of the ten data sets were run"
-    yield Verdict(where, claim, f"{counts[0]} of {len(clean)}", f"{counts[1]} of {len(run)}", verdict, why)
+def _judge_level(claim: Claim, cells: Cells, detection: pd.DataFrame) -> Verdict:
+    """An accuracy or AUC; only one that was measured with the paper's network and image size can contradict it."""
+    shown, runs = f"{claim.number:.4f}", cells.get(claim.cell)
+    if runs is None:
+        ours, why = "–", _why_missing(claim.dataset, cells)
+        elsewhere = detection[detection["detector_name"] == claim.method].groupby("dataset")["auroc"].mean()
+        if len(elsewhere):
+            ours = f"{elsewhere.min():.4f} to {elsewhere.max():.4f}"
+            why += f"; the range is over {', '.join(map(dataset_title, elsewhere.index))}"
+        return Verdict(claim.where, str(claim), shown, ours, NOT_TESTED, why)
+    values = runs["auroc" if claim.where == TABLE_1 else f"{claim.measure}_batch_mean"]
+    spread = values.std(ddof=1) if len(values) > 1 else 0.0
+    verdict, why = judge_value(claim.number, values.mean(), spread=spread), _setting(runs)
+    if verdict == CONTRADICTED and not _has_its_network(runs):
+        verdict, why = FAR, f"differs by {abs(values.mean() - claim.number):.3f} in another setting: {why}"
+    return Verdict(claim.where, str(claim), shown, mean_and_spread(values), verdict, why)
 
 
-def _table_3(accuracy: pd.DataFrame) -> Iterator[Verdict]:
-    for cell in paper.noisy_accuracy().to_dict("records"):
-        dataset, rate, recipe = str(cell["dataset"]), float(cell["rate"]), str(cell["recipe"])
-        runs = _cell(accuracy, dataset, rate)
-        runs = runs[runs["recipe"] == recipe] if len(runs) else runs
-        for epoch in ("best", "last"):
-            claim = f"{dataset_title(dataset)}, {rate:.0%} noise, {RECIPES[recipe]}, {epoch} epoch"
-            missing = _why_missing(accuracy, dataset)
-            yield _judged(TABLE_3, claim, cell[epoch], runs, f"{epoch}_batch_mean", missing)
+def _judge_lead(detection: pd.DataFrame) -> Verdict:
+    claim, shown = f"{DETECTOR}'s lead over the best of the others", f"{paper.AUC_LEAD:.4f}"
+    if not set(paper.DETECTION) <= set(detection["detector_name"]):
+        why = f"{dataset_title(paper.DETECTION_DATASET)} was not run with all of them"
+        return Verdict(TABLE_1, claim, shown, "–", NOT_TESTED, why)
+    lead, rival = lead_over_others(detection)
+    return Verdict(TABLE_1, claim, shown, f"{lead:.4f}", judge_gain(100 * paper.AUC_LEAD, 100 * lead), f"over {rival}")
 
 
-def _cell(accuracy: pd.DataFrame, dataset: str, rate: float) -> pd.DataFrame:
-    runs = _possible_noise(accuracy[accuracy["stands_for"] == dataset]) if len(accuracy) else accuracy
-    return runs[np.isclose(runs["rate"], rate)] if len(runs) else runs
+def _judge_most_accurate(accuracy: pd.DataFrame) -> Verdict:
+    claimed, (ours, run) = paper.clean_accuracy(), count_most_accurate(accuracy, "best_batch_mean")
+    count = paper.best_on_clean(claimed)
+    verdict = NOT_TESTED if run < len(claimed) else REPRODUCED if ours == count else CONTRADICTED
+    claim, why = "data sets on which it is the most accurate of all models", f"{run} of the ten data sets were run"
+    return Verdict(TABLE_2, claim, f"{count} of {len(claimed)}", f"{ours} of {run}", verdict, why)
 
 
-def _gains(accuracy: pd.DataFrame) -> Iterator[Verdict]:
-    """What LiNC adds in each cell of table 3: the pattern, which another network should show as well."""
-    claimed = paper.noisy_accuracy().pivot(index=["dataset", "rate"], columns="recipe", values=["best", "last"])
-    for (dataset, rate), epoch in product(claimed.index, ("best", "last")):
-        theirs = 100 * float(claimed[epoch]["linc"][dataset, rate] - claimed[epoch]["standard"][dataset, rate])
-        claim, shown = (
-            f"{dataset_title(dataset)}, {rate:.0%} noise, gain at the {epoch} epoch (points)",
-            f"{theirs:+.2f}",
-        )
-        runs = _cell(accuracy, dataset, rate)
-        table = runs.pivot_table(f"{epoch}_batch_mean", SEEDS, "recipe") if len(runs) else pd.DataFrame()
-        if not set(RECIPES) <= set(table) or table[list(RECIPES)].dropna().empty:
-            yield Verdict(GAINS, claim, shown, "–", UNTESTED, _why_missing(accuracy, dataset))
+def _judge_gains(cells: Cells) -> Iterator[Verdict]:
+    """What LiNC adds in each cell of Table 3: a pattern that another network should show as well."""
+    numbers = {(claim.cell, claim.measure): claim.number for claim in table_claims()}
+    for claim in (claim for claim in table_claims() if claim.where == TABLE_3 and claim.method == RECIPE):
+        baseline = claim.dataset, claim.rate, BASELINE_RECIPE
+        claimed = 100 * (claim.number - numbers[baseline, claim.measure])
+        title = f"{dataset_title(claim.dataset)}, {claim.rate:.0%} noise, gain at the {claim.measure} epoch (points)"
+        if baseline not in cells or claim.cell not in cells:
+            yield Verdict(GAINS, title, f"{claimed:+.2f}", "–", NOT_TESTED, _why_missing(claim.dataset, cells))
             continue
-        ours = 100 * (table["linc"] - table["standard"]).dropna()
+        runs = pd.concat([cells[baseline], cells[claim.cell]])
+        by_seed = runs.pivot_table(f"{claim.measure}_batch_mean", select.SEEDS, "recipe_name").dropna()
+        ours = 100 * (by_seed[RECIPE] - by_seed[BASELINE_RECIPE])
         spread = f" ± {ours.std(ddof=1):.2f}" if len(ours) > 1 else ""
-        verdict = judge_gain(theirs, float(ours.mean()))
-        yield Verdict(GAINS, claim, shown, f"{ours.mean():+.2f}{spread}", verdict, _setting(runs))
+        verdict = judge_gain(claimed, float(ours.mean()))
+        yield Verdict(GAINS, title, f"{claimed:+.2f}", f"{ours.mean():+.2f}{spread}", verdict, _setting(runs))
+
+
+def _judge_averages(accuracy: pd.DataFrame) -> Iterator[Verdict]:
+    """Averages in the text: ours over the cells that were run, judged against the paper's over the same cells."""
+    theirs, ours = paper.noisy_accuracy(), select.mean_cells(accuracy, "batch_mean")
+    same_cells = theirs.merge(ours[["dataset", "rate", "recipe"]])
+    measured, expected = ({average.claim: average for average in paper.averages(rows)} for rows in (ours, same_cells))
+    for claimed in paper.averages(theirs):
+        claim = f"{claimed.claim} ({claimed.unit})"
+        if claimed.claim not in measured or claimed.claim not in expected:
+            yield Verdict(TEXT, claim, f"{claimed.paper:.4g}", "–", NOT_TESTED, "none of its cells was run")
+            continue
+        value, same = measured[claimed.claim].value, expected[claimed.claim]
+        is_gain = " gain " in claimed.claim
+        verdict = judge_gain(same.value, value) if is_gain else judge_value(same.value, value, claimed.unit)
+        if verdict == CONTRADICTED and claimed.unit == "accuracy" and not _has_its_network(accuracy):
+            verdict = FAR
+        shown = f"{same.value:.4g} (over all cells {claimed.paper:.4g})"
+        datasets = ", ".join(dataset_title(name) for name in sorted({dataset for dataset, _ in same.cells}))
+        why = f"over {len(same.cells)} of the paper's {len(claimed.cells)} cells ({datasets})"
+        yield Verdict(TEXT, claim, shown, f"{value:.4g}", verdict, why)
 
 
 def _setting(runs: pd.DataFrame) -> str:
@@ -221,64 +177,40 @@ def _setting(runs: pd.DataFrame) -> str:
     return f"{setting}, {seeds} seed{'s' if seeds > 1 else ''}"
 
 
-def _possible_noise(runs: pd.DataFrame) -> pd.DataFrame:
-    """Of a data set's runs at each rate those with the noise that the paper's can have had; see the rules."""
-    inclusive = (runs["noise"] == "symmetric-inclusive") & (runs["classes"] == 2)
-    others = (runs["noise"] == "symmetric") & ~runs["rate"].isin(runs.loc[inclusive, "rate"])
-    return runs[inclusive | others]
+def _has_its_network(runs: pd.DataFrame) -> bool:
+    return bool(runs[list(select.NETWORK)].eq(pd.Series(select.NETWORK)).all(axis=None))
 
 
-def _why_missing(accuracy: pd.DataFrame, dataset: str) -> str:
-    known = len(accuracy) and dataset in set(accuracy["stands_for"])
-    return "this rate was not run" if known else f"{dataset_title(dataset)} was not run"
+def _why_missing(dataset: str, cells: Cells) -> str:
+    is_run = any(cell[0] == dataset for cell in cells)
+    return "this rate was not run" if is_run else f"{dataset_title(dataset)} was not run"
 
 
-def _judged(where: str, claim: str, claimed: float, runs: pd.DataFrame, column: str, missing: str = "") -> Verdict:
-    """A level: one that is far away says something of the paper only if network and images are the paper's."""
-    shown = f"{claimed:.4f}"
-    if runs.empty:
-        return Verdict(where, claim, shown, "–", UNTESTED, missing)
-    values = runs[column]
-    spread = values.std(ddof=1) if len(values) > 1 else 0.0
-    verdict, why = judge_value(claimed, values.mean(), spread=spread), _setting(runs)
-    if verdict == CONTRADICTED and not _is_the_papers(runs):
-        verdict, why = FARTHER, f"{abs(values.mean() - claimed):.3f} away, in another setting: {why}"
-    return Verdict(where, claim, shown, mean_and_spread(values), verdict, why)
+def verdict_table(found: list[Verdict]) -> pd.DataFrame:
+    return pd.DataFrame(map(asdict, found))
 
 
-def _is_the_papers(runs: pd.DataFrame) -> bool:
-    return all((runs[name] == PAPER_SETTING[name]).all() for name in ("backbone", "image_size"))
+def count_table(found: list[Verdict]) -> pd.DataFrame:
+    """How many numbers of each table, and of the text, have which verdict."""
+    rows = verdict_table(found)
+    counts = pd.crosstab(rows["where"], rows["verdict"]).reindex(index=PLACES, columns=VERDICTS, fill_value=0)
+    counts.insert(0, "numbers", counts.sum(axis=1))
+    return counts.reset_index().rename_axis(columns=None)
 
 
-def _text(accuracy: pd.DataFrame) -> Iterator[Verdict]:
-    """Averages of the text: ours over the cells that were run, judged against the paper's over the very same cells."""
-    theirs = paper.noisy_accuracy()
-    noisy = accuracy[accuracy["rate"] > 0] if len(accuracy) else accuracy
-    ours, same = pd.DataFrame(columns=theirs.columns), theirs[:0]
-    if len(noisy):
-        runs = pd.concat([_possible_noise(part) for _, part in noisy.groupby("stands_for")])
-        cells = runs.assign(rate=runs["rate"].round(6)).groupby(["stands_for", "rate", "recipe"], as_index=False)
-        renamed = {"stands_for": "dataset", "best_batch_mean": "best", "last_batch_mean": "last"}
-        ours = cells[["best_batch_mean", "last_batch_mean"]].mean().rename(columns=renamed)
-        same = theirs.merge(ours[["dataset", "rate", "recipe"]], on=["dataset", "rate", "recipe"])
-    mine, alike = ({_general(one.claim): one for one in paper.aggregates(table)} for table in (ours, same))
-    for claimed in paper.aggregates(theirs):
-        name = _general(claimed.claim)
-        claim = f"{name} ({claimed.unit})"
-        if name not in mine or name not in alike:
-            yield Verdict(TEXT, claim, f"{claimed.paper:.4g}", "–", UNTESTED, "none of its cells was run")
-            continue
-        same_cells, value = alike[name], mine[name].value
-        judge = judge_gain if "gain" in name else partial(judge_value, unit=claimed.unit)
-        shown = f"{same_cells.value:.4g} (over all cells {claimed.paper:.4g})"
-        names = _list([dataset_title(name) for name in sorted({dataset for dataset, _ in same_cells.cells})])
-        why = f"over {len(same_cells.cells)} of the paper's {len(claimed.cells)} cells ({names})"
-        verdict = judge(same_cells.value, value)
-        if verdict == CONTRADICTED and claimed.unit == "accuracy" and not _is_the_papers(noisy):
-            verdict = FARTHER
-        yield Verdict(TEXT, claim, shown, f"{value:.4g}", verdict, why)
+def in_a_sentence(found: list[Verdict]) -> str:
+    """How much of the paper was measured, and what came out; gains, averages and levels apart."""
 
+    def counted(*places: str) -> str:
+        of = [verdict.verdict for verdict in found if verdict.where in places]
+        counts = ", ".join(f"{of.count(verdict)} {WORDS[verdict]}" for verdict in VERDICTS[:-1] if verdict in of)
+        return f"{len(of) - of.count(NOT_TESTED)} of {len(of)} were measured{f' ({counts})' if counts else ''}"
 
-def _general(claim: str) -> str:
-    """Without the number of cells that it was computed from."""
-    return claim.partition(", of ")[0]
+    auc = next(claim for claim in table_claims() if claim.method == DETECTOR)
+    verdict = next(verdict for verdict in found if verdict.claim == str(auc))
+    missing = f" Its AUC of {auc.number} was not tested, since {dataset_title(auc.dataset)} was not run."
+    return (
+        f"Is the paper reproduced?{missing if verdict.verdict == NOT_TESTED else ''} Of {DETECTOR}'s gains in "
+        f"accuracy, cell by cell, {counted(GAINS)}. Of the averages in the text, over the cells that were run, "
+        f"{counted(TEXT)}. Of the accuracies and AUCs in the tables, {counted(TABLE_1, TABLE_2, TABLE_3)}."
+    )

@@ -17,29 +17,16 @@ from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder
 from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.canvas import save
 from benchmark.display.page import Page, PageFigure, PageTable, Section, write_page
-from benchmark.display.tables import Group, as_latex, as_markdown, for_terminal, titled
+from benchmark.display.tables import Group, as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation.evaluate import TABLES
 from benchmark.overhead.figures import draw_overhead
 from benchmark.overhead.tables import COST_NOTES, overhead_groups
 from benchmark.paper import diagram
-from benchmark.paper import tables as paper_tables
-from benchmark.paper.claims import claims_table
-from benchmark.paper.findings import findings_table
-from benchmark.paper.headlines import HOW, headlines
-from benchmark.paper.hypotheses import NOTE, hypothesis_table
+from benchmark.paper.groups import paper_groups, study_paper_groups
 from benchmark.paper.numbers import DETECTION
-from benchmark.paper.verdicts import (
-    RULES,
-    as_in_the_paper,
-    count_table,
-    in_a_sentence,
-    of_the_paper,
-    verdict_table,
-    verdicts,
-)
 from benchmark.report.figures import draw_all
-from benchmark.report.study_tables import effort_table, scoring_table, speed_table, study_groups
+from benchmark.report.study_tables import scoring_table, speed_table, study_groups
 from benchmark.runs.studies import ORIGINAL, STUDIES
 from benchmark.training.loop import TrainingSettings
 from benchmark.wording import dataset_title, network_title
@@ -88,7 +75,7 @@ def make_report(
         _fill_readme("scoring", as_markdown("Measured by `make bench`", scoring_table(baseline)))
     _report_overhead(results, console, is_shown=False)
     _report_trials(results)
-    paper = paper_groups(results)
+    paper = _paper_groups(results)
     _write_tables(results, PAPER, paper)
     if results.is_default:
         for name, group in paper.items():
@@ -153,27 +140,8 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
             write_text(results.tables(name) / f"{kind}.tex", "\n".join(latex))
 
 
-def paper_groups(results: ResultsFolder) -> dict[str, Group]:
-    """What the rows of all studies on the paper's data sets say of it: findings, hypotheses, every number of it."""
-    everything = {table: read_table(results, table) for table in TABLES}
-    names = [study.name for study in STUDIES]
-    tables = {name: of_the_paper(join_runs(rows, everything["runs"]), names) for name, rows in everything.items()}
-    usual = {name: as_in_the_paper(rows) for name, rows in tables.items()}
-    found = verdicts(usual["metrics"], usual["accuracy"])
-    if not found:
-        return {}
-    tried = titled("One thing changed at a time", hypothesis_table(tables))
-    groups = {
-        "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(found), HOW]),
-        "findings": Group(
-            "What we found, data set by data set", titled("Questions and answers", findings_table(usual))
-        ),
-        "hypotheses": Group("What was tried to explain it", tried, [NOTE] if tried else []),
-        "counts": Group("The paper's numbers, counted", titled("The paper's numbers", count_table(found)), [RULES]),
-        "verdicts": Group("The paper, number by number", titled("Every number of it", verdict_table(found)), [RULES]),
-        "runs": Group("What was run", titled("Runs, and what they took", effort_table(tables["runs"]))),
-    }
-    return {name: group for name, group in groups.items() if group.tables or group.notes}
+def _paper_groups(results: ResultsFolder) -> dict[str, Group]:
+    return paper_groups({table: read_table(results, table) for table in TABLES})
 
 
 def report_trials(results: ResultsFolder, console: Console) -> None:
@@ -258,27 +226,14 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
 
 def _groups(tables: dict[str, pd.DataFrame]) -> dict[str, Group]:
     """Every table there is data for, in the order in which a reader wants them."""
-    metrics, accuracy = tables["metrics"], tables["accuracy"]
-    found = study_groups(tables) | {
-        "claims": Group("Claim beside measurement", titled("The paper's claims, and ours", claims_table(tables))),
-        "paper": Group(
-            "The paper's tables, ours beside",
-            [
-                *titled("Table 1 of the paper: AUC at 20% noise", paper_tables.detection_table(metrics)),
-                *titled("Table 2 of the paper: accuracy without noise", paper_tables.clean_table(accuracy)),
-                *titled("Table 3 of the paper: accuracy under symmetric noise", paper_tables.noisy_table(accuracy)),
-            ],
-            for_print=True,
-        ),
-    }
-    return {name: group for name, group in found.items() if group.tables}
+    return study_groups(tables) | study_paper_groups(tables)
 
 
 def _write_page(results: ResultsFolder, studies: list[str]) -> None:
     """All studies on one page, from the committed files and the figures drawn from them."""
     _draw_overview(results)
     overview = _figure_section(results, PAPER, "LiNC in one picture", ALL_STUDIES)
-    sections, summary = [*_page_sections(PAPER, paper_groups(results), ALL_STUDIES), overview], []
+    sections, summary = [*_page_sections(PAPER, _paper_groups(results), ALL_STUDIES), overview], []
     for study in studies:
         tables = _rows_of(results, study)
         runs = tables["runs"].drop(columns="study")

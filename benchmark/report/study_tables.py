@@ -1,4 +1,4 @@
-"""The tables of one study: detection, accuracy, corrections; and what was run, and what `make bench` measured."""
+"""The tables of one study: detection, accuracy, corrections; and what `make bench` measured."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,7 +14,7 @@ from benchmark.evaluation.comparisons import (
     settings,
     short_titles,
 )
-from benchmark.wording import dataset_title, describe_setting, varying_columns
+from benchmark.wording import describe_setting, varying_columns
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
 RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
@@ -241,21 +241,6 @@ def accuracy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {"recipe": recipe, "runs": len(rows)} | _cells(rows, columns)
         for recipe, rows in accuracy.groupby("recipe", sort=False)
-    )
-
-
-def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """What was run and how long it took, a row per study and data set."""
-    return pd.DataFrame(
-        {
-            "study": study,
-            "data set": dataset_title(str(dataset)),
-            "training samples": f"{rows['samples'].iloc[0]:,}",
-            "noise rates": ", ".join(f"{rate:.0%}" for rate in sorted(rows["rate"].unique())),
-            "runs": len(rows),
-            "hours": f"{rows['seconds'].sum() / 3600:.2f}",
-        }
-        for (study, dataset), rows in runs.groupby(["study", "dataset"], sort=True)
     )
 
 

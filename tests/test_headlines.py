@@ -1,0 +1,109 @@
+"""Headlines and their details: sentences that say the opposite when the rows do."""
+
+from benchmark.paper.headlines import findings, findings_table, headlines
+from tests.paper_rows import AUROCS, Row, accuracy, by_epochs, detection, like_the_paper, run, tables
+
+BREAST = detection("breastmnist", AUROCS)
+
+
+def said(**rows: list[Row]) -> list[str]:
+    return headlines(findings(tables(**rows)))
+
+
+def answer(question: str, **rows: list[Row]) -> str:
+    table = findings_table(findings(tables(**rows)))
+    (text,) = table.loc[table["question"].str.contains(question), "answer"]
+    return str(text)
+
+
+def test_no_rows_give_no_headlines() -> None:
+    assert said() == []
+
+
+def test_they_say_which_detector_is_best_and_what_it_is_better_by() -> None:
+    first, feedback = said(metrics=BREAST)
+    assert "At 20% noise it is never the best (1 data set): ranked 3rd of 6 on BreastMNIST (best: AUM)" in first
+    assert "AUM has the best mean rank (1.0); that of LiNC is 3.0" in first
+    assert "higher AUROC than LiNC on 1 of 1 data set; the difference is +0.0050 to +0.0050" in feedback
+    assert feedback.endswith("on 0.")
+    text = answer("the best detector", metrics=BREAST)
+    assert text.startswith("ranked 3rd of 6 with an AUROC of 0.9300; the best is AUM with 0.9600 (+0.0300, better")
+    assert "+0.0050, unclear" in answer("feeding trust back", metrics=BREAST)
+
+
+def test_they_say_when_linc_is_best() -> None:
+    first, feedback = said(metrics=detection("breastmnist", AUROCS | {"LiNC": 0.99}))
+    assert "it is the best on 1 of 1 data set" in first
+    assert "LiNC has the best mean rank (1.0)" in first
+    assert feedback.endswith("on 1."), "LiNC is clearly better"
+
+
+def test_those_of_detection_are_of_the_papers_rate_and_symmetric_noise() -> None:
+    others = [row | {"rate": 0.5, "setting": "other rate", "auroc": 0.1} for row in BREAST]
+    others += [row | {"noise": "symmetric-inclusive", "setting": "other noise", "auroc": 0.1} for row in BREAST]
+    assert said(metrics=BREAST + others) == said(metrics=BREAST)
+
+
+def test_they_say_which_scores_are_averaged() -> None:
+    rows = [row | {"runs_averaged": 3} if row["detector"] == "AUM" else row for row in BREAST]
+    assert "AUM has the best mean rank (1.0; its scores are averaged over 3 runs)" in said(metrics=rows)[0]
+
+
+def test_they_say_at_which_epochs() -> None:
+    aurocs = {str(name): {5: 0.95, 10: 0.95, 70: 0.95} for name in AUROCS}
+    aurocs |= {"AUM": {5: 0.96, 10: 0.96, 70: 0.7}, "forgetting": {5: 0.5, 10: 0.55, 70: 0.6}}
+    epochs = [row for detector, read in aurocs.items() for row in by_epochs("breastmnist", detector, read)]
+    (text,) = said(auc_by_epochs=epochs)
+    assert "ahead of AUM on 1 of 1 data set if AUM reads all 70 epochs (mean lead +0.250)" in text
+    assert "on 0 if AUM reads the same 5 (-0.010)" in text
+    assert "1 of 2 find more after 5 epochs than after 70 (AUM)" in text, "who does not read on cannot find less"
+    detail = answer("epochs", auc_by_epochs=epochs)
+    assert detail.startswith("best after 5 epochs AUM (0.9600; LiNC 0.9500); after 10 epochs AUM")
+    assert detail.endswith("at its own best epoch AUM after 5 (0.9600)")
+    assert said(auc_by_epochs=[row for row in epochs if row["detector"] != "AUM"]) == []
+
+
+def test_they_say_what_linc_adds_to_accuracy_and_where_it_hurts() -> None:
+    rows = like_the_paper("pathmnist", classes=9)
+    gains, hurts, stopping = said(accuracy=rows)
+    assert "at the last epoch in 4 of 5 settings (mean difference +17.9 points)" in gains, "as in the paper's own table"
+    assert "0 of the settings have one seed" in gains
+    assert "in every seed, in 1 of 5 settings with several seeds (PathMNIST at 10%)" in hurts
+    assert "LiNC trained to the end in 5 of 5 settings" in stopping
+    assert "LiNC stopped in the same way in 1 of 5 settings" in stopping
+    assert "-3.8 at 10%, +13.7 at 20%" in answer("more accurate", accuracy=rows)
+    assert answer("hurt", accuracy=rows) == "less accurate at the last epoch in every seed at 10% noise"
+
+
+def test_coin_tosses_say_nothing_about_accuracy() -> None:
+    rows = [accuracy("breastmnist", 0.5, recipe, 0.5, 0.5) for recipe in ("standard", "linc")]
+    assert said(accuracy=rows) == []
+    rows += [accuracy("breastmnist", 0.2, recipe, last, last) for recipe, last in (("standard", 0.9), ("linc", 0.8))]
+    assert "in 0 of 1 settings (mean difference -10.0 points)" in said(accuracy=rows)[0]
+
+
+def corrected(name: str, size: int, after: float, rate: float = 0.2) -> Row:
+    about = run("breastmnist", rate, "linc") | {"class": name, "in_class": size}
+    shares = {"noisy_precision": 0.4, "noisy_recall": 0.5}
+    return about | shares | {"label_accuracy_before": 0.8 if rate else 1.0, "label_accuracy_after": after}
+
+
+def test_they_say_what_correction_does_to_the_smallest_class() -> None:
+    rows = [corrected("all", 100, 0.85), corrected("0", 20, 0.5), corrected("1", 80, 0.95)]
+    (text,) = said(corrections=rows)
+    assert "40% (40% on BreastMNIST) of its noisy component are mislabelled" in text
+    assert "in 1 of 1 runs with noise, and more in 0" in text
+    assert "In the smallest class 80% of labels are right before and 50% after" in text
+    assert "in the largest 80% of labels are right before and 95% after" in text
+    assert answer("labels to correct", corrections=rows).startswith("0.400 of its noisy component are mislabelled")
+
+
+def test_they_say_what_correction_does_to_right_labels() -> None:
+    standard, linc = (accuracy("breastmnist", 0.0, recipe, 0.9, 0.9) for recipe in ("standard", "linc"))
+    right = [corrected("all", 100, 0.85, rate=0.0)]
+    (text,) = said(accuracy=[standard, linc | {"last_test": 0.8}], corrections=right)
+    assert "Without noise LiNC is less accurate at the last epoch on 1 of 1 data set" in text
+    assert "Where all labels are right, 85% are right after its corrections." in text
+    assert answer("labels to correct", corrections=right).startswith("no label is wrong before; 0.850 of labels")
+    (text,) = said(accuracy=[standard, linc | {"last_test": 0.95}])
+    assert "on 0 of 1 data set (mean difference +5.0 points)" in text
