@@ -1,9 +1,12 @@
 """Random generators named by what they are for, so that one axis never disturbs another."""
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def _seed(number: int, *axis: str) -> int:
@@ -14,5 +17,7 @@ def numpy_generator(number: int, *axis: str) -> np.random.Generator:
     return np.random.default_rng(_seed(number, *axis))
 
 
-def torch_generator(number: int, *axis: str) -> torch.Generator:
+def torch_generator(number: int, *axis: str) -> "torch.Generator":
+    import torch
+
     return torch.Generator().manual_seed(_seed(number, *axis))

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record.recorders import TRAIN_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
 from detectors.base import Detector
 from detectors.logits import best_other_class, given_class
 

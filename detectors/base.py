@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.identity import label_of
-from benchmark.record.recorders import Signal
-from benchmark.record.run_record import RunRecord
-from benchmark.training.loop import Recipe, Standard
+from benchmark.record import RunRecord, Signal
+from benchmark.training import Recipe, Standard
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record.recorders import Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
 
 

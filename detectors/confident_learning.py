@@ -9,15 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.model_selection import KFold
 
+from benchmark.record import Example, RunRecord, RunShape, Signal
 from benchmark.record.history import Charge, History
-from benchmark.record.recorders import Example, RunShape, Signal
-from benchmark.record.run_record import RunRecord
-from benchmark.training.loop import CrossEntropy, Job, Recipe, predict, train
+from benchmark.training import CrossEntropy, Job, Recipe
 from detectors.base import Detector
-from detectors.logits import best_other_class, given_class
+from detectors.logits import best_other_class, given_class, softmax
 
 
 @dataclass(frozen=True)
@@ -52,6 +49,10 @@ class CrossValidation(Recipe):
         return (self.folds - 1) * min(self.epochs, epochs)
 
     def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
+        from sklearn.model_selection import KFold
+
+        from benchmark.training.loop import predict, train
+
         settings = replace(job.settings, epochs=min(self.epochs, job.settings.epochs))
         everyone = np.arange(len(job.data.train.labels))
         logits_NK = np.empty((len(everyone), job.data.num_classes), dtype=np.float32)
@@ -92,7 +93,7 @@ class ConfidentLearning(Detector):
         return record.map_samples(self._score, HELD_OUT_LOGITS)
 
     def _score(self, labels_B: np.ndarray, logits_BK: np.ndarray) -> np.ndarray:
-        probability_1BK = softmax(logits_BK.astype(np.float64), axis=1)[None]
+        probability_1BK = softmax(logits_BK)[None]
         given_B = given_class(probability_1BK, labels_B)[0]
         if self.quality == "self-confidence":
             return 1.0 - given_B

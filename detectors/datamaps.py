@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.record.recorders import Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
 from detectors.logits import Moment, given_log_probability, logits_at
 

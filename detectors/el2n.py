@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import softmax
 
-from benchmark.record.recorders import EVAL_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, RunRecord, Signal
 from detectors.base import Detector
+from detectors.logits import softmax
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class EL2N(Detector):
         return until_then.map_samples(self._score, EVAL_LOGITS)
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        error_BK = softmax(logits_EBK[-1].astype(np.float64), axis=1)
+        error_BK = softmax(logits_EBK[-1])
         error_BK[np.arange(len(labels_B)), labels_B] -= 1.0
         squares_B = np.square(error_BK).sum(axis=1)
         return squares_B if self.squared else np.sqrt(squares_B)

@@ -10,9 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record.gradient_recorders import GradientNorms
-from benchmark.record.recorders import Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord, Signal
+from benchmark.record.signals import GradientNorms
 from detectors.base import Detector
 
 

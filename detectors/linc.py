@@ -7,28 +7,30 @@ and relabelled once; plain cross-entropy on the corrected labels follows.
 Where the paper leaves a choice: the trust gradient is that of the batch mean (`trust_gradient`), trust is kept in
 [0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box.
 Where the paper warns of itself: a mixture has a lowest component even if every label is right. A recipe that may
-abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/error_count.py); too few
+abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/statistics); too few
 samples to tell are no evidence.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from benchmark.data.labelled import TrainingData
 from benchmark.identity import later
-from benchmark.record.recorders import Example, Predict, RunShape, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import Example, RunRecord, RunShape, Signal
 from benchmark.statistics.error_count import VERSION, count_errors
-from benchmark.statistics.held_out import held_out_probabilities
 from benchmark.statistics.mixture import Mixture, fit_mixture
-from benchmark.training.loop import Embed, Objective, Recipe, TrainingSettings
+from benchmark.training import CrossEntropy, Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from benchmark.data.labelled import TrainingData
+    from benchmark.record.recorders import Predict
 
 
 @dataclass(frozen=True)
@@ -77,14 +79,13 @@ TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS = Trust(), TrustMixture(), Com
 
 def soft_target(trust: Tensor, probabilities: Tensor, labels: Tensor) -> Tensor:
     """q = (1 − α)·p + α·e_ỹ."""
-    given = F.one_hot(labels, probabilities.shape[1]).to(probabilities)
-    return torch.lerp(probabilities, given, trust[:, None].to(probabilities))
+    given = probabilities.new_zeros(probabilities.shape).scatter_(1, labels[:, None], 1.0)
+    return probabilities.lerp(given, trust[:, None].to(probabilities))
 
 
 def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     """∂L/∂α = −log p_ỹ − H(p), per sample."""
-    negative_log_likelihood = F.nll_loss(log_probabilities, labels, reduction="none")
-    return negative_log_likelihood + (log_probabilities.exp() * log_probabilities).sum(1)
+    return -log_probabilities.gather(1, labels[:, None])[:, 0] + (log_probabilities.exp() * log_probabilities).sum(1)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ class LiNCRecipe(Recipe):
 
 
 def _is_evidence(data: TrainingData, embed: Embed) -> bool:
+    from benchmark.statistics.held_out import held_out_probabilities
+
     labels = data.train.labels.cpu().numpy()
     return count_errors(held_out_probabilities(embed(), labels, data.num_classes), labels).is_evidence
 
@@ -124,8 +127,8 @@ class LiNCObjective(Objective):
         self.recipe, self.abstains = recipe, abstains
         self.given_labels = given_labels
         self.labels = given_labels.clone()  # corrected at the end of the soft phases
-        self.trust = torch.ones(len(given_labels), device=given_labels.device)
-        self.is_noisy = torch.zeros(len(given_labels), dtype=torch.bool, device=given_labels.device)
+        self.trust = given_labels.new_ones(len(given_labels)).float()
+        self.is_noisy = given_labels.new_zeros(len(given_labels)).bool()
         self.mixture: Mixture | None = None
         self.trust_history_EN = np.empty((settings.epochs, len(given_labels)), dtype=np.float32)
         # The mean over the configured batch size, so that a short last batch does not take a bigger step.
@@ -133,13 +136,13 @@ class LiNCObjective(Objective):
 
     def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
         if epoch > self.recipe.warm_up + self.recipe.soft_epochs:
-            return F.cross_entropy(logits, self.labels[indices])
+            return CrossEntropy(self.labels).loss(epoch, indices, logits)
         labels, is_noisy = self.given_labels[indices], self.is_noisy[indices]
-        log_p = F.log_softmax(logits, dim=1)
+        log_p = logits.log_softmax(1)
         self_trained = log_p.exp() if self.recipe.soft_correction == "entropy" else log_p.detach().exp()
         # The noisy cluster's target is p itself, which is q at α = 0; nobody is noisy before the warm-up ends.
         target = soft_target(self.trust[indices], log_p.detach().exp(), labels)
-        target = torch.where(is_noisy[:, None], self_trained, target)
+        target = self_trained.where(is_noisy[:, None], target)
         self._move_trust(indices, log_p.detach(), labels, is_noisy)
         return -(target * log_p).sum(1).mean()
 
@@ -154,9 +157,9 @@ class LiNCObjective(Objective):
         if epoch == self.recipe.warm_up and not self.abstains:
             self.mixture = fit_mixture(self.trust.cpu().numpy(), self.recipe.components)
             if self.mixture is not None:
-                self.is_noisy = torch.from_numpy(self.mixture.assignment == 0).to(self.is_noisy.device)
+                self.is_noisy = self.is_noisy.new_tensor(self.mixture.assignment == 0)
         if epoch == self.recipe.warm_up + self.recipe.soft_epochs and self.is_noisy.any():
-            self.labels = torch.where(self.is_noisy, predict.classes(), self.given_labels)
+            self.labels = predict.classes().where(self.is_noisy, self.given_labels)
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
         mixture, n = self.mixture, len(self.given_labels)

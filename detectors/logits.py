@@ -3,9 +3,8 @@
 from typing import Literal
 
 import numpy as np
-from scipy.special import log_softmax
 
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, Signal
 
 Moment = Literal["presentation", "end of epoch"]
 
@@ -13,6 +12,20 @@ Moment = Literal["presentation", "end of epoch"]
 def logits_at(moment: Moment) -> Signal:
     """Logits that produced the update, or those of the evaluation that ends the epoch."""
     return TRAIN_LOGITS if moment == "presentation" else EVAL_LOGITS
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Over the last axis, in double precision."""
+    from scipy import special
+
+    return special.softmax(logits.astype(np.float64), axis=-1)
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Over the last axis, in double precision."""
+    from scipy import special
+
+    return special.log_softmax(logits.astype(np.float64), axis=-1)
 
 
 def given_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
@@ -29,4 +42,4 @@ def best_other_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray
 
 def given_log_probability(logits_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
     """log p(given label), in every epoch: epochs × samples."""
-    return given_class(log_softmax(logits_EBK.astype(np.float64), axis=2), labels_B)
+    return given_class(log_softmax(logits_EBK), labels_B)

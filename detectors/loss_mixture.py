@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record.recorders import EVAL_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, RunRecord, Signal
 from benchmark.statistics.mixture import posterior_of_highest
 from detectors.base import Detector
 from detectors.mean_loss import LastLoss

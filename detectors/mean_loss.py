@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record.recorders import EVAL_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, RunRecord, Signal
 from detectors.base import Detector
 from detectors.logits import given_log_probability
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from benchmark.record.recorders import EMBEDDING, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EMBEDDING, RunRecord, Signal
 from detectors.base import Detector
 
 
@@ -30,6 +28,8 @@ class Neighbours(Detector):
         return 0
 
     def score(self, record: RunRecord) -> np.ndarray:
+        from sklearn.neighbors import NearestNeighbors
+
         labels = record.given_labels
         nearest = NearestNeighbors(n_neighbors=min(self.k, len(labels) - 1)).fit(record[EMBEDDING])
         neighbours_NK = nearest.kneighbors(return_distance=False)  # of the samples themselves, each without itself

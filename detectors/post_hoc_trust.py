@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_softmax
 
-from benchmark.record.recorders import Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
 from detectors.linc import LiNCRecipe
-from detectors.logits import Moment, given_class, logits_at
+from detectors.logits import Moment, given_class, log_softmax, logits_at
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class PostHocTrust(Detector):
         return until_then.map_samples(lambda labels_B, logits_EBK: self._score(labels_B, logits_EBK, scale), logits)
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, scale: float) -> np.ndarray:
-        log_p_EBK = log_softmax(logits_EBK.astype(np.float64), axis=2)
+        log_p_EBK = log_softmax(logits_EBK)
         gradient_EB = -given_class(log_p_EBK, labels_B) + (np.exp(log_p_EBK) * log_p_EBK).sum(axis=2)
         trust_B = np.ones(len(labels_B))
         for gradient_B in gradient_EB:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.identity import settings_of
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Example, RunShape, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, Example, RunRecord, RunShape, Signal
 from detectors.base import Detector
 
 RTOL = 1e-9

@@ -22,12 +22,11 @@ from benchmark.audit.ranking import DETECTORS, HELD_OUT
 from benchmark.audit.run_audit import Audit, audit, audit_digest
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import describe_dataset
-from benchmark.networks.backbones import Backbone
+from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
 from benchmark.runs.scores import read_scores
 from benchmark.statistics.error_count import count_errors
 from benchmark.statistics.held_out import held_out_probabilities
-from benchmark.training.loop import TrainingSettings
 
 SMALL = Backbone(image_size=32)
 CLASSES = ("<b>zero<br>", 'one "quoted"', "две  двойки", "=3")
@@ -261,7 +260,7 @@ def test_a_script_without_a_guard_gets_its_audit(tmp_path: Path) -> None:
     """With worker processes, each would run the script again."""
     folder_of(tmp_path / "data", ["a", "b"], 25)
     (tmp_path / "script.py").write_text(
-        "from benchmark.audit.run_audit import audit\nfrom benchmark.networks.backbones import Backbone\n"
+        "from benchmark.audit.run_audit import audit\nfrom benchmark.networks import Backbone\n"
         "print(len(audit('data', 'out', backbone=Backbone(image_size=32)).samples))\n"
     )
     command = [sys.executable, str(tmp_path / "script.py")]
@@ -362,7 +361,7 @@ def test_other_labels_share_features_and_other_pixels_do_not(tmp_path: Path) -> 
         arrays = {f"{key}_images": images[part] for key, part in parts.items()}
         np.savez(tmp_path / "data.npz", **arrays, **{f"{key}_labels": labels[part] for key, part in parts.items()})
         read_audited(tmp_path / "data.npz").write_list(tmp_path / "data.audit.json")
-        return store_id(describe_dataset(str(tmp_path / "data.audit.json")), SMALL, TrainingSettings())
+        return store_id(describe_dataset(str(tmp_path / "data.audit.json")), SMALL, 1, "cpu")
 
     changed = images.copy()
     changed[0, 0, 0] += 1

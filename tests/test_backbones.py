@@ -11,16 +11,12 @@ from sklearn.datasets import load_sample_image
 from torch import nn
 
 from benchmark.errors import LincBenchError
-from benchmark.networks.backbones import (
-    Backbone,
-    SplitModel,
-    load_backbone,
-    split_model,
-    untrained_backbone,
-    weights_identity,
-)
-from benchmark.networks.feature_store import preprocess
-from benchmark.networks.weights import PACKAGED, fit_state_dict, read_state_dict
+from benchmark.networks import Backbone
+from benchmark.networks.backbone import PACKAGED, weights_identity
+from benchmark.networks.loading import load_backbone, untrained_backbone
+from benchmark.networks.preprocessing import preprocess
+from benchmark.networks.split_model import SplitModel, split_model
+from benchmark.networks.weights import fit_state_dict, read_state_dict
 
 CPU = torch.device("cpu")
 # A class-token and a pooling transformer, LayerScale, convolutional networks of several families.

@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from detectors.base import Detector
 from detectors.mean_loss import MeanLoss
 from detectors.testing import CHECKS, CheckFailedError, check_detector

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from benchmark.errors import LincBenchError
-from benchmark.record.run_record import RunRecord
-from benchmark.training.loop import TrainingSettings
+from benchmark.record import RunRecord
+from benchmark.training import TrainingSettings
 from detectors import DETECTORS, HCAT, Detector, detector_named
 from detectors.aum import AUM
 from detectors.cnlcu import CNLCUS

@@ -19,8 +19,7 @@ from benchmark.cli.command_line import main
 from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import merge_rows
-from benchmark.record.recorders import TRAIN_LOGITS, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector

@@ -1,59 +1,75 @@
-"""The feature store: right values, and the same bytes after a kill."""
+"""The feature store: right values, and the same bytes after an interruption."""
 
 import shutil
 from collections import namedtuple
+from concurrent.futures import BrokenExecutor, Executor, Future
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from benchmark.data.datasets import Dataset, load_dataset
+from benchmark.data.datasets import Dataset, Split, load_dataset
 from benchmark.errors import LincBenchError
-from benchmark.networks.backbones import Backbone, SplitModel, load_backbone
+from benchmark.networks import Backbone
 from benchmark.networks.feature_store import (
     begin_store,
     check_weights,
-    compute_chunk,
     finish_store,
     keep_chunk,
     open_store,
-    preprocess,
     remove_store,
     store_bytes,
     store_id,
     stores_in,
 )
-from benchmark.training.loop import TrainingSettings
+from benchmark.networks.features import FeatureJob, compute_chunk, compute_features
+from benchmark.networks.loading import load_backbone
+from benchmark.networks.preprocessing import preprocess
+from benchmark.networks.split_model import SplitModel
 
 BACKBONE = Backbone(image_size=32)
 
 
 @pytest.fixture(scope="module")
 def digits() -> Dataset:
-    return load_dataset("digits")
+    """Some digits: four chunks, one of them short, with borders of splits inside."""
+    whole = load_dataset("digits")
+    few = [Split(split.images[:count], split.labels[:count]) for split, count in zip(whole.splits, SIZES, strict=True)]
+    return Dataset(replace(whole.info, sizes=SIZES), whole.class_names, *few)
+
+
+SIZES = (300, 40, 60)
 
 
 @pytest.fixture(scope="module")
-def model(digits: Dataset) -> SplitModel:
-    return load_backbone(BACKBONE, 10, None, 0, torch.device("cpu"))
+def model() -> SplitModel:
+    return load_backbone(BACKBONE, 10, None, 0, "cpu")
 
 
 def compute_store(folder: Path, dataset: Dataset, backbone: Backbone, model: SplitModel) -> None:
-    for chunk in begin_store(folder, dataset, backbone, model):
+    for chunk in begin_store(folder, dataset.info, backbone, model):
         keep_chunk(folder, chunk, compute_chunk(chunk, dataset, backbone, model))
     finish_store(folder)
 
 
+@pytest.fixture(scope="module")
+def store(digits: Dataset, model: SplitModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished store; read it, never write to it."""
+    folder = tmp_path_factory.mktemp("features") / "store"
+    compute_store(folder, digits, BACKBONE, model)
+    return folder
+
+
 def test_store_holds_what_the_prefix_computes_in_the_order_of_the_splits(
-    tmp_path: Path, digits: Dataset, model: SplitModel
+    store: Path, digits: Dataset, model: SplitModel
 ) -> None:
-    compute_store(tmp_path / "store", digits, BACKBONE, model)
-    everything = np.load(tmp_path / "store" / "features.npy")
-    rows = open_store(tmp_path / "store", digits.info)
+    rows = open_store(store, digits.info)
     train, validation, test = (split[np.arange(len(split))] for split in rows)
-    np.testing.assert_array_equal(np.concatenate([train, validation, test]), everything)
+    np.testing.assert_array_equal(np.concatenate([train, validation, test]), np.load(store / "features.npy"))
     np.testing.assert_array_equal(rows[1][np.array([5, 0, 5])], validation[[5, 0, 5]])
     assert (len(train), len(validation), len(test)) == digits.info.sizes
     assert train.dtype == np.float16
@@ -63,48 +79,109 @@ def test_store_holds_what_the_prefix_computes_in_the_order_of_the_splits(
             np.testing.assert_allclose(stored[:3], model.prefix(images), rtol=1e-2, atol=1e-2)
 
 
-def test_chunks_in_any_order_and_after_a_kill_give_the_same_bytes(
-    tmp_path: Path, digits: Dataset, model: SplitModel
+def test_chunks_in_any_order_and_after_an_interruption_give_the_same_bytes(
+    store: Path, tmp_path: Path, digits: Dataset, model: SplitModel
 ) -> None:
-    compute_store(tmp_path / "whole", digits, BACKBONE, model)
-    missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
+    missing = begin_store(tmp_path / "store", digits.info, BACKBONE, model)
     assert sum(map(len, missing)) == sum(digits.info.sizes)
-    for chunk in missing[:1:-3]:
+    for chunk in missing[:0:-2]:
         keep_chunk(tmp_path / "store", chunk, compute_chunk(chunk, digits, BACKBONE, model))
     assert not (tmp_path / "store").exists(), "it appears when all is there"
-    still_missing = begin_store(tmp_path / "store", digits, BACKBONE, model)
-    assert still_missing == [chunk for chunk in missing if chunk not in missing[:1:-3]], "it goes on where it stopped"
+    still_missing = begin_store(tmp_path / "store", digits.info, BACKBONE, model)
+    assert still_missing == [chunk for chunk in missing if chunk not in missing[:0:-2]], "it resumes where it stopped"
     for chunk in still_missing:
         keep_chunk(tmp_path / "store", chunk, compute_chunk(chunk, digits, BACKBONE, model))
     finish_store(tmp_path / "store")
-    assert (tmp_path / "store" / "features.npy").read_bytes() == (tmp_path / "whole" / "features.npy").read_bytes()
+    assert (tmp_path / "store" / "features.npy").read_bytes() == (store / "features.npy").read_bytes()
+
+
+class LosesWorkers(Executor):
+    """Runs calls at once, but the worker of every second one is lost, until it is tried again."""
+
+    def __init__(self, times: int) -> None:
+        self.left, self.calls = times, 0
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.calls += 1
+        if self.calls % 2 == 0 and self.left > 0:
+            self.left -= 1
+            future.set_exception(BrokenExecutor("killed"))
+        else:
+            future.set_result(function(*arguments, **named))
+        return future
+
+
+@pytest.fixture
+def job(odd_or_even: Path, tmp_path: Path) -> FeatureJob:
+    info = load_dataset(str(odd_or_even)).info
+    return FeatureJob(tmp_path / "store", str(odd_or_even), None, info, BACKBONE, None, 1, "cpu")
+
+
+def test_features_are_computed_on_an_executor_that_loses_workers(job: FeatureJob, model: SplitModel) -> None:
+    said, reported = [], []
+
+    class Bar:
+        def __enter__(self) -> Any:
+            return lambda done, total: reported.append((done, total))
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    executor = LosesWorkers(4)
+    compute_features(job, executor, job.folder.parent / "locks", said.append, Bar)
+    total = sum(job.info.sizes)
+    assert reported[0] == (0, total)
+    assert reported[-1] == (total, total)
+    assert any("trains" in line for line in said)
+    dataset, features = load_dataset(job.dataset), np.load(job.folder / "features.npy")
+    for chunk in (range(0, 128), range(1152, 1280)):
+        expected = compute_chunk(chunk, dataset, BACKBONE, model)
+        np.testing.assert_array_equal(features[chunk.start : chunk.stop], expected)
+    calls = executor.calls
+    compute_features(job, executor, job.folder.parent / "locks")
+    assert executor.calls == calls, "it is there already"
+
+
+def test_a_worker_that_is_lost_again_and_again_is_an_error(job: FeatureJob) -> None:
+    class Dead(LosesWorkers):
+        def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(BrokenExecutor("killed"))
+            return future
+
+    with pytest.raises(BrokenExecutor):
+        compute_features(job, Dead(0), job.folder.parent / "locks")
+    assert not job.folder.exists()
 
 
 @pytest.mark.parametrize("left", [b"", bytes(500)], ids=["nothing", "zeros"])
-def test_a_store_whose_array_a_power_cut_took_is_begun_anew(
+def test_a_store_whose_array_a_power_cut_took_is_started_again(
     left: bytes, tmp_path: Path, digits: Dataset, model: SplitModel
 ) -> None:
-    everything = begin_store(tmp_path / "store", digits, BACKBONE, model)
+    everything = begin_store(tmp_path / "store", digits.info, BACKBONE, model)
     keep_chunk(tmp_path / "store", everything[0], compute_chunk(everything[0], digits, BACKBONE, model))
     next(tmp_path.glob(".partial-*/features.npy")).write_bytes(left)
-    assert begin_store(tmp_path / "store", digits, BACKBONE, model) == everything
+    assert begin_store(tmp_path / "store", digits.info, BACKBONE, model) == everything
 
 
-def test_it_says_what_it_needs_and_refuses_when_the_disk_has_less(
+def test_a_store_larger_than_the_free_disk_space_is_an_error(
     tmp_path: Path, digits: Dataset, model: SplitModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9 - 1000, 1000))
     said: list[str] = []
-    with pytest.raises(LincBenchError, match=r"need 690\.0 kB and the disk has 1\.0 kB left\. Make room"):
-        begin_store(tmp_path / "store", digits, BACKBONE, model, said.append)
-    assert "1,797 × 192 × 1 × 1 numbers, 0.7 MB (float16)" in said[0]
+    with pytest.raises(LincBenchError, match=r"need 153\.6 kB and the disk has 1\.0 kB left\. Free"):
+        begin_store(tmp_path / "store", digits.info, BACKBONE, model, said.append)
+    assert "400 × 192 × 1 × 1 numbers, 153.6 kB (float16)" in said[0]
     assert stores_in(tmp_path) == []
 
 
-def test_stores_are_listed_and_removed_finished_or_not(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
-    compute_store(tmp_path / "one", digits, BACKBONE, model)
-    begin_store(tmp_path / "two", digits, BACKBONE, model)
+def test_stores_are_listed_and_removed_finished_or_not(
+    store: Path, tmp_path: Path, digits: Dataset, model: SplitModel
+) -> None:
+    shutil.copytree(store, tmp_path / "one")
+    begin_store(tmp_path / "two", digits.info, BACKBONE, model)
     assert [store.name for store in stores_in(tmp_path)] == ["one", "two"]
     assert store_bytes(tmp_path / "one") == store_bytes(tmp_path / "two") > 2 * 192 * sum(digits.info.sizes)
     for store in stores_in(tmp_path):
@@ -113,9 +190,9 @@ def test_stores_are_listed_and_removed_finished_or_not(tmp_path: Path, digits: D
 
 
 def test_a_store_of_other_weights_is_refused(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
-    begin_store(tmp_path / "store", digits, BACKBONE, model)
+    begin_store(tmp_path / "store", digits.info, BACKBONE, model)
     finish_store(tmp_path / "store")
-    other_head = load_backbone(BACKBONE, 7, None, 3, torch.device("cpu"))
+    other_head = load_backbone(BACKBONE, 7, None, 3, "cpu")
     check_weights(tmp_path / "store", other_head)
     with torch.no_grad():
         other_head.model.conv_stem.weight[0, 0, 0, 0] += 1
@@ -123,8 +200,8 @@ def test_a_store_of_other_weights_is_refused(tmp_path: Path, digits: Dataset, mo
         check_weights(tmp_path / "store", other_head)
 
 
-def test_a_damaged_store_is_refused(tmp_path: Path, digits: Dataset, model: SplitModel) -> None:
-    compute_store(tmp_path / "store", digits, BACKBONE, model)
+def test_a_damaged_store_is_refused(store: Path, tmp_path: Path, digits: Dataset) -> None:
+    shutil.copytree(store, tmp_path / "store")
     file = tmp_path / "store" / "features.npy"
     file.write_bytes(file.read_bytes()[:1000])
     with pytest.raises(LincBenchError, match=r"is damaged.*features clean store"):
@@ -142,7 +219,7 @@ def test_features_that_overflow_half_precision_are_an_error(tmp_path: Path, digi
 
 def test_identity_follows_data_weights_size_and_precision(digits: Dataset) -> None:
     ids = {
-        store_id(digits.info, backbone, TrainingSettings(threads=threads))
+        store_id(digits.info, backbone, threads, "cpu")
         for backbone in (
             BACKBONE,
             Backbone(image_size=64),
@@ -152,7 +229,7 @@ def test_identity_follows_data_weights_size_and_precision(digits: Dataset) -> No
         for threads in (1, 2)
     }
     assert len(ids) == 8
-    same = store_id(digits.info, Backbone(image_size=32, train_final_norm=True), TrainingSettings(seed=5, epochs=1))
+    same = store_id(digits.info, Backbone(image_size=32, train_final_norm=True), 1, "cpu")
     assert same in ids, "what is trained afterwards does not matter"
 
 

@@ -8,10 +8,14 @@ import torch
 import torch.nn.functional as F
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.networks.backbones import Backbone, SplitModel, untrained_backbone
-from benchmark.record.gradient_recorders import GradientNorms, InputGradientSpread
-from benchmark.record.recorders import EMBEDDING, RunContext, RunShape, Signal
-from benchmark.training.loop import CrossEntropy, TrainingSettings, train
+from benchmark.networks import Backbone
+from benchmark.networks.loading import untrained_backbone
+from benchmark.networks.split_model import SplitModel
+from benchmark.record import EMBEDDING, RunShape, Signal
+from benchmark.record.recorders import RunContext
+from benchmark.record.signals import GradientNorms, InputGradientSpread
+from benchmark.training import CrossEntropy, TrainingSettings
+from benchmark.training.loop import train
 
 MODELS = [("tf_efficientnet_lite0", 64), ("vit_tiny_patch16_224", 32), ("vit_small_patch14_dinov2", 28)]
 SIZE_OF = dict(MODELS)

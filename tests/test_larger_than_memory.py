@@ -18,10 +18,12 @@ from pathlib import Path
 import numpy as np, torch
 Path(sys.argv[1], "cgroup.procs").write_text("0")
 torch.set_num_threads(1)
-from benchmark.networks.backbones import Backbone, untrained_backbone
+from benchmark.networks import Backbone
+from benchmark.networks.loading import untrained_backbone
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import MappedRows
-from benchmark.training.loop import CrossEntropy, TrainingSettings, train
+from benchmark.training import CrossEntropy, TrainingSettings
+from benchmark.training.loop import train
 model = untrained_backbone(Backbone("vit_small_patch14_dinov2", 112), 3)
 shape = (2 * int(sys.argv[4]) // (66 * 384 * 2), 66, 384)
 features = np.lib.format.open_memmap(sys.argv[2], "w+", np.float16, shape)

@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmark.networks import last_block
-from benchmark.networks.backbones import Backbone, SplitModel, split_model, untrained_backbone
+from benchmark.networks import Backbone, last_block
 from benchmark.networks.last_block import ClassTokenBlock, PointwiseConv, WholeBlock
+from benchmark.networks.loading import untrained_backbone
+from benchmark.networks.split_model import SplitModel, split_model
 
 PLAIN_BLOCK, LAYER_SCALE = ("vit_tiny_patch16_224", 64), ("vit_small_patch14_dinov2", 56)
 BY_CLASS_TOKEN = [PLAIN_BLOCK, LAYER_SCALE, ("vit_small_patch14_reg4_dinov2", 56), ("vit_small_patch8_224.dino", 64)]

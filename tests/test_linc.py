@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.identity import settings_of
 from benchmark.record.recorders import Predict
-from benchmark.training.loop import CrossEntropy, TrainingSettings
+from benchmark.training import CrossEntropy, TrainingSettings
 from detectors.linc import (
     COMPONENT,
     CORRECTED_LABELS,

@@ -38,7 +38,7 @@ from benchmark.overhead.memory import peak_memory, private_bytes
 from benchmark.overhead.shares import shared_run, shares_of, terms_of
 from benchmark.overhead.synthetic import Synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
-from benchmark.record.gradient_recorders import InputGradientSpread
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from benchmark.record.history import (
     END_OF_EPOCHS,
     EVALUATION,
@@ -50,10 +50,10 @@ from benchmark.record.history import (
     Charge,
     History,
 )
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Predict, Recorder, RunContext, Signal
-from benchmark.record.run_record import RunRecord
+from benchmark.record.recorders import Predict, Recorder, RunContext
+from benchmark.record.signals import InputGradientSpread
 from benchmark.runs.studies import LineUp
-from benchmark.training.loop import Recipe, Standard, TrainingSettings
+from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import DETECTORS, LINE_UPS, detector_named
 from detectors.confident_learning import CrossValidation
 from detectors.linc import LiNCRecipe

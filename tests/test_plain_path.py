@@ -11,14 +11,16 @@ from benchmark.cli.command_line import main
 from benchmark.data.datasets import load_dataset
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
-from benchmark.networks.backbones import Backbone, load_backbone, untrained_backbone
-from benchmark.networks.feature_store import LiveImages
+from benchmark.networks import Backbone
 from benchmark.networks.last_block import ClassTokenBlock
+from benchmark.networks.loading import load_backbone, untrained_backbone
+from benchmark.networks.preprocessing import LiveImages
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS
 from benchmark.record.history import History
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
 from benchmark.record.run_record import open_record
+from benchmark.training import CrossEntropy, TrainingSettings
 from benchmark.training.augmentation import flip_and_crop
-from benchmark.training.loop import CrossEntropy, TrainingSettings, predict, train
+from benchmark.training.loop import predict, train
 from tests.conftest import score_bytes
 
 BACKBONE = Backbone(image_size=32)

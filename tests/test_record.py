@@ -1,6 +1,7 @@
 """Records: read-only, cut to their first epochs, made from anybody's arrays, and honest when damaged."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 
 from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord
 from benchmark.record import run_record as record_module
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
-from benchmark.record.run_record import RunRecord, open_record
+from benchmark.record.run_record import open_record
 from detectors.linc import COMPONENT, TRUST
+
+ROOT = Path(__file__).parent.parent
 
 
 def plain(epochs: int = 4, n: int = 50, classes: int = 3) -> RunRecord:
@@ -128,3 +131,19 @@ def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.M
     assert provenance.commit() == known, "committing results makes no other code"
     code.write_text("changed")
     assert provenance.commit() == f"{known}-dirty"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from benchmark.record import RunRecord; from detectors.aum import AUM",
+        "import detectors; detectors.DETECTORS",
+        "import benchmark.disk, benchmark.data, benchmark.networks, benchmark.training, benchmark.statistics",
+        "import benchmark.networks.feature_store, benchmark.data.datasets, benchmark.data.noise",
+    ],
+)
+def test_values_are_imported_without_heavy_libraries(code: str) -> None:
+    heavy = "{'torch', 'timm', 'torchvision', 'sklearn', 'pandas', 'scipy', 'matplotlib', 'medmnist'}"
+    check = f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))"
+    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ended.stdout.strip() == "[]"

@@ -12,11 +12,13 @@ from sklearn.model_selection import KFold
 from torch import nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.networks.backbones import SplitModel
 from benchmark.networks.last_block import WholeBlock
+from benchmark.networks.split_model import SplitModel
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunShape
 from benchmark.record.history import History
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS, Recorder, RunContext, RunShape
-from benchmark.training.loop import CrossEntropy, Job, Recipe, Standard, TrainingSettings, predict, train
+from benchmark.record.recorders import Recorder, RunContext
+from benchmark.training import CrossEntropy, Job, Recipe, Standard, TrainingSettings
+from benchmark.training.loop import predict, train
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
 from detectors.linc import LiNCRecipe
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings
 from benchmark.disk.files import write_json, write_npy
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord
 from benchmark.runs.scores import SCORE_DTYPE, read_scores
 from benchmark.statistics.metrics import detection_metrics
 from detectors import DETECTORS, Detector

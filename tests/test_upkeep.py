@@ -25,6 +25,7 @@ from benchmark.evaluation import evaluate as evaluation
 from benchmark.execution.executors import InProcessExecutor, WorkerDied
 from benchmark.execution.progress import Progress
 from benchmark.identity import digest_of
+from benchmark.networks import features
 from benchmark.runs import pipeline
 from benchmark.runs.pipeline import ATTEMPTS
 from benchmark.runs.plan import Unit
@@ -193,14 +194,14 @@ def test_records_are_opened_one_at_a_time(copied: Path, quick: Quick, monkeypatc
 def test_one_data_set_whose_features_cannot_be_had_does_not_stop_the_other(
     quick: Quick, odd_or_even: Path, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = pipeline.compute_chunk
+    real = features.compute_chunk
 
     def chunk(rows: range, dataset: Dataset, *others: object) -> np.ndarray:
         if dataset.info.name == "odd_or_even":
             raise RuntimeError("out of memory")
         return real(rows, dataset, *others)
 
-    monkeypatch.setattr(pipeline, "compute_chunk", chunk)
+    monkeypatch.setattr(features, "compute_chunk", chunk)
     command = [*quick, "--dataset", str(odd_or_even), "--workers", "1", "--results", str(tmp_path / "results")]
     assert main(command) == 1
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)

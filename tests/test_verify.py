@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from benchmark.cli.command_line import main
-from benchmark.networks.backbones import Backbone
+from benchmark.networks import Backbone
 from benchmark.runs.studies import STUDIES, Grid, LineUp, Study
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 from benchmark.upkeep.verify import DIFFERS, MISSING, SAME, WITHIN, judge
 from detectors import detector_named
 from detectors.el2n import EL2N

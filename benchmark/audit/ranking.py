@@ -19,8 +19,8 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
 from benchmark.execution.progress import Progress, duration
-from benchmark.networks.backbones import Backbone
-from benchmark.record.recorders import EMBEDDING
+from benchmark.networks import Backbone
+from benchmark.record import EMBEDDING
 from benchmark.record.run_record import open_record
 from benchmark.runs.estimate import estimate
 from benchmark.runs.pipeline import carry_out
@@ -30,7 +30,7 @@ from benchmark.runs.studies import Grid, LineUp, Study
 from benchmark.statistics.error_count import ErrorCount, count_errors
 from benchmark.statistics.held_out import held_out_probabilities
 from benchmark.statistics.mixture import fit_mixture
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 from detectors import Detector
 from detectors.data_iq import DataIQ
 from detectors.el2n import EL2N

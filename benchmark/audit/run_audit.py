@@ -22,7 +22,7 @@ from benchmark.disk.results_folder import ResultsFolder, slug
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.identity import bytes_digest, settings_of
-from benchmark.networks.backbones import Backbone
+from benchmark.networks import Backbone
 from benchmark.statistics.error_count import ErrorCount
 from benchmark.wording import network_title
 

@@ -6,7 +6,7 @@ from rich.filesize import decimal
 from benchmark.cli.terminal import print_table, say
 from benchmark.data.datasets import missing_file
 from benchmark.execution.progress import duration
-from benchmark.networks.backbones import load_backbone
+from benchmark.networks.loading import load_backbone
 from benchmark.runs.estimate import estimate
 from benchmark.runs.plan import Plan, Unit
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from benchmark.cli.terminal import terminal
 from benchmark.data.datasets import known_datasets
 from benchmark.data.noise import NOISE_KINDS
-from benchmark.networks.backbones import SUGGESTED
+from benchmark.networks import SUGGESTED
 from benchmark.runs.studies import STUDIES
 from detectors import DETECTORS
 

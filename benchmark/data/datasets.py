@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,6 +56,17 @@ class Dataset:
     def splits(self) -> tuple[Split, Split, Split]:
         return self.train, self.validation, self.test
 
+    def images(self, start: int, stop: int) -> list[np.ndarray]:
+        """Of the splits one after another."""
+        images: list[np.ndarray] = []
+        offset = 0
+        for split in self.splits:
+            first, last = max(start - offset, 0), min(stop - offset, len(split.labels))
+            if first < last:
+                images.extend(split.images[first:last])
+            offset += len(split.labels)
+        return images
+
 
 def known_datasets() -> dict[str, str]:
     """Name and one line of every data set that can be asked for by name."""
@@ -105,6 +117,15 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     if len(path.parts) > 1:
         raise LincBenchError(f"{path} does not exist. Expected an .npz file, a .csv file or a folder of images.")
     raise unknown_name("data set", name, [*known_datasets(), "path/to/file.npz", "path/to/file.csv", "path/to/folder"])
+
+
+@lru_cache(maxsize=1)
+def load_dataset_once(name: str, data_root: Path | None, info: DatasetInfo) -> Dataset:
+    """The data set that `info` was read from, once per process."""
+    dataset = load_dataset(name, data_root)
+    if dataset.info != info:
+        raise LincBenchError(f"{name} changed while it was in use. Run the same command again.")
+    return dataset
 
 
 def _from_list(path: Path) -> Dataset:

@@ -14,14 +14,14 @@ from benchmark.disk.tables import merge_rows, read_table
 from benchmark.evaluation import figure_data
 from benchmark.evaluation.figure_data import Judged
 from benchmark.identity import Json, options_of
-from benchmark.record.recorders import TRAIN_LOGITS
+from benchmark.record import TRAIN_LOGITS
 from benchmark.record.run_record import open_record, read_history, read_metadata
 from benchmark.runs.pipeline import Outcome
 from benchmark.runs.plan import Plan, Unit
 from benchmark.runs.scores import read_scores
 from benchmark.statistics.bootstrap import bootstrap_auroc, interval
 from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy, detection_metrics, why_undefined
-from benchmark.training.loop import Recipe
+from benchmark.training import Recipe
 from detectors import Detector
 from detectors.linc import LiNC, LiNCRecipe
 

@@ -11,8 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmark.data.noise import AnswerKey
 from benchmark.identity import Json
-from benchmark.record.recorders import TRAIN_LOGITS
-from benchmark.record.run_record import RunRecord
+from benchmark.record import TRAIN_LOGITS, RunRecord
 from benchmark.statistics.metrics import correction_metrics, roc_points
 from detectors import Detector
 from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCRecipe

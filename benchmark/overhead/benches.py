@@ -15,14 +15,16 @@ from torch import Tensor
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import new_array, open_array
-from benchmark.networks.backbones import SplitModel, load_backbone
-from benchmark.networks.feature_store import preprocess
+from benchmark.networks.loading import load_backbone, set_up_torch
+from benchmark.networks.preprocessing import preprocess
+from benchmark.networks.split_model import SplitModel
+from benchmark.record import RunRecord, RunShape, Signal
 from benchmark.record.history import RECORDING, Charge, History, Stopwatch
-from benchmark.record.recorders import Recorder, RunContext, RunShape, Signal
-from benchmark.record.run_record import RunRecord
-from benchmark.runs.pipeline import dataset_of, recorders_of, set_up_torch, training_data
+from benchmark.record.recorders import Recorder, RunContext
+from benchmark.record.signals import recorders_of
+from benchmark.runs.pipeline import dataset_of, training_data
 from benchmark.runs.plan import Unit
-from benchmark.training.loop import Job, Recipe, TrainingSettings
+from benchmark.training import Job, Recipe, TrainingSettings
 
 EVALUATED = 2  # samples of validation and test, whose cost is the same for every detector and charged to none
 

@@ -17,10 +17,10 @@ from scipy.stats import quantile_test
 
 from benchmark.errors import LincBenchError
 from benchmark.overhead.benches import Measured
+from benchmark.record import Signal
 from benchmark.record.history import EVALUATION, OBJECTIVE, STEPS, THE_OBJECTIVE, TRAINING_LOOP, Charge
-from benchmark.record.recorders import Signal
 from benchmark.runs.plan import signals_for
-from benchmark.training.loop import Recipe, Standard
+from benchmark.training import Recipe, Standard
 from detectors import Detector
 
 FAST_EPOCHS = 0.1  # this share of epochs is faster than a "fast" epoch

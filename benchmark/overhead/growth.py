@@ -18,8 +18,8 @@ from benchmark.overhead.charges import variant_for, variants_for
 from benchmark.overhead.measure import measure_memory, measure_seconds
 from benchmark.overhead.synthetic import ObjectiveOnly, Synthetic
 from benchmark.overhead.tables import IMAGENET, OWN_STATE
-from benchmark.record.recorders import RunShape
-from benchmark.training.loop import TrainingSettings
+from benchmark.record import RunShape
+from benchmark.training import TrainingSettings
 from detectors import DETECTORS
 from detectors.linc import LiNC, LiNCRecipe
 

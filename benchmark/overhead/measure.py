@@ -19,7 +19,7 @@ from benchmark.execution.executors import begin_worker
 from benchmark.overhead.benches import Bench, Measured, Setup
 from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
-from benchmark.record.run_record import RunRecord
+from benchmark.record import RunRecord
 from benchmark.runs.own_detectors import loaded_files
 from detectors import Detector
 

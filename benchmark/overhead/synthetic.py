@@ -10,11 +10,12 @@ from torch import nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import MappedRows, new_array
-from benchmark.networks.backbones import Backbone, SplitModel, untrained_backbone
+from benchmark.networks import Backbone
+from benchmark.networks.loading import set_up_torch, untrained_backbone
+from benchmark.networks.split_model import SplitModel
 from benchmark.overhead.benches import Workbench, few
-from benchmark.runs.pipeline import set_up_torch
 from benchmark.seeds import numpy_generator
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 
 TINY_NETWORK = Backbone("test_vit", image_size=32)
 

@@ -1,9 +1,8 @@
-"""Signals, and the recorders that listen to training for them. A recorder observes and never disturbs."""
+"""Recorders listen to training, each for one signal. A recorder observes and never disturbs."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -11,15 +10,15 @@ from torch import Tensor
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import new_array
-from benchmark.identity import own_file
-from benchmark.networks.backbones import SplitModel
+from benchmark.networks.split_model import SplitModel
 from benchmark.record.history import RECORDING, Charge
+from benchmark.record.shape import RunShape
 
 
 class Predict:
-    """What the network says of the whole training set at the end of an epoch, in evaluation mode and in order.
+    """The network's logits for the whole training set at the end of an epoch, in evaluation mode and in order.
 
-    Logits are computed when they are first asked for, and then kept for the next who asks.
+    They are computed at the first call, and kept for the next caller.
     """
 
     def __init__(self, logits_by_batch: Callable[[], Iterable[Tensor]]) -> None:
@@ -38,13 +37,6 @@ class Predict:
 
 
 @dataclass(frozen=True)
-class RunShape:
-    epochs: int
-    samples: int
-    classes: int
-
-
-@dataclass(frozen=True)
 class RunContext:
     """What a recorder may look at."""
 
@@ -55,62 +47,22 @@ class RunContext:
     images: Callable[[int, int], Tensor]  # training images from one index to another, as the network expects them
 
 
-@dataclass(frozen=True)
-class Example:
-    """An imagined run in which the network comes to favour the clean class; conformance checks score it."""
-
-    given_labels: np.ndarray
-    logits: np.ndarray  # epochs × samples × classes
-    generator: np.random.Generator
-
-
-@dataclass(frozen=True)
-class Signal:
-    """One array of a record, as a value: kind and parameters together are its name.
-
-    A signal without a recorder is left behind by a recipe.
-    """
-
-    kind: ClassVar[str]
-    version: ClassVar[int] = 1  # raise it when values may change
-    per_epoch: ClassVar[bool] = False  # the first axis counts epochs
-
-    @property
-    def key(self) -> str:
-        parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
-        code = [f"v{self.version}"] if self.version > 1 else []
-        code += [own_file(self) or ""] if own_file(self) else []
-        return "-".join([self.kind, *parameters, *code]).replace(" ", "").replace("(", "").replace(")", "")
-
-    def recorder(self, context: RunContext) -> "Recorder | None":
-        return None
-
-    @classmethod
-    def recorders(cls, signals: "Sequence[Self]", context: RunContext) -> "list[Recorder]":
-        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
-        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
-
-    def bytes_needed(self, shape: RunShape) -> int:
-        return 8 * shape.samples * (shape.epochs if self.per_epoch else 1)
-
-    def prefix_passes(self, shape: RunShape) -> int:
-        """How often each image goes through the frozen prefix for it, forward or backward; for estimates of time."""
-        return 0
-
-    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
-        """What this signal may look like for samples of which some are suspicious (1) and others are not (0)."""
-        raise NotImplementedError(f"{type(self).__name__} gives no example of itself, so that nothing can be checked")
-
-
 class Recorder:
     """Owns one signal, or several of a kind, and hears of the start, every batch, every epoch and the end."""
 
-    name: str = "a recorder without a name"  # the key of its signal
+    name: str = "unnamed"  # the key of its signal
+
+    def __init__(self, name: str, context: RunContext) -> None:
+        self.name, self.context = name, context
 
     @property
     def charge(self) -> Charge:
         """Its time is paid by its signal; a recorder of several signals overrides this."""
         return Charge(RECORDING, (self.name,))
+
+    def new_array(self, shape: tuple[int, ...], dtype: type) -> np.memmap:
+        """The signal's array on disk, to be filled."""
+        return new_array(self.context.folder / f"{self.name}.npy", shape, dtype)
 
     def at_start(self) -> None:
         """Nothing has been trained yet; what is slow is done here, where it is timed, and not when it is made."""
@@ -122,60 +74,26 @@ class Recorder:
         """Epochs count from 1."""
 
     def at_end(self) -> None:
-        """Everything has been heard: write what is not on disk yet."""
+        """Training has ended: write what is not on disk yet."""
 
 
 class _LogitsRecorder(Recorder):
-    def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.name, self.context = signal.key, context
-
     def at_start(self) -> None:
         shape = self.context.shape.epochs, self.context.shape.samples, self.context.shape.classes
-        self.logits_ENK = new_array(self.context.folder / f"{self.name}.npy", shape, np.float32)
+        self.logits_ENK = self.new_array(shape, np.float32)
 
     def at_end(self) -> None:
         self.logits_ENK.flush()
 
 
-class _TrainLogitsRecorder(_LogitsRecorder):
+class TrainLogitsRecorder(_LogitsRecorder):
     def after_batch(self, epoch: int, indices: Tensor, logits: Tensor) -> None:
         self.logits_ENK[epoch - 1, indices.cpu().numpy()] = logits.cpu().numpy()
 
 
-class _EvalLogitsRecorder(_LogitsRecorder):
+class EvalLogitsRecorder(_LogitsRecorder):
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         self.logits_ENK[epoch - 1] = predict().cpu().numpy()
-
-
-@dataclass(frozen=True)
-class _Logits(Signal):
-    per_epoch: ClassVar[bool] = True
-
-    def bytes_needed(self, shape: RunShape) -> int:
-        return 4 * shape.epochs * shape.samples * shape.classes
-
-    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
-        return example.logits
-
-
-@dataclass(frozen=True)
-class TrainLogits(_Logits):
-    """Logits as the optimiser saw them, before the update: epochs × samples × classes."""
-
-    kind: ClassVar[str] = "train_logits"
-
-    def recorder(self, context: RunContext) -> Recorder:
-        return _TrainLogitsRecorder(self, context)
-
-
-@dataclass(frozen=True)
-class EvalLogits(_Logits):
-    """Logits of a clean pass at the end of each epoch: epochs × samples × classes."""
-
-    kind: ClassVar[str] = "eval_logits"
-
-    def recorder(self, context: RunContext) -> Recorder:
-        return _EvalLogitsRecorder(self, context)
 
 
 @torch.no_grad()
@@ -184,31 +102,9 @@ def embedding_of(model: SplitModel, split: LabelledFeatures) -> np.ndarray:
     return torch.cat([model.embed(batch).cpu() for batch in split.in_order(256)]).numpy()
 
 
-class _EmbeddingRecorder(Recorder):
+class EmbeddingRecorder(Recorder):
     """Looks at the network before its first update."""
-
-    def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.name, self.context = signal.key, context
 
     def at_start(self) -> None:
         embedding = embedding_of(self.context.model, self.context.data.train)
-        new_array(self.context.folder / f"{self.name}.npy", embedding.shape, np.float32)[:] = embedding
-
-
-@dataclass(frozen=True)
-class Embedding(Signal):
-    """What the classifier of the pretrained network sees, before any training: samples × dimensions."""
-
-    kind: ClassVar[str] = "embedding"
-
-    def recorder(self, context: RunContext) -> Recorder:
-        return _EmbeddingRecorder(self, context)
-
-    def bytes_needed(self, shape: RunShape) -> int:
-        return 4 * shape.samples * 1024
-
-    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
-        return example.logits[-1] + example.generator.normal(0, 1e-3, example.logits[-1].shape)
-
-
-TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()
+        self.new_array(embedding.shape, np.float32)[:] = embedding

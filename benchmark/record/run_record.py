@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.disk.files import UNREADABLE, is_transient, open_array
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
-from benchmark.record.recorders import Signal
+from benchmark.record.signals import Signal
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 

@@ -28,7 +28,7 @@ from benchmark.paper.numbers import DETECTION
 from benchmark.report.figures import draw_all
 from benchmark.report.study_tables import scoring_table, speed_table, study_groups
 from benchmark.runs.studies import ORIGINAL, STUDIES
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 from benchmark.wording import dataset_title, network_title
 
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")

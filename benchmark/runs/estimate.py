@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from benchmark.networks.backbones import Backbone, untrained_backbone
+from benchmark.networks import Backbone
+from benchmark.networks.loading import untrained_backbone
 from benchmark.runs.plan import Plan
 
 

@@ -5,14 +5,13 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from traceback import format_exception
-from typing import Any, TypeVar
+from typing import TypeVar
 from zipfile import ZipFile
 
 import numpy as np
@@ -20,7 +19,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo, load_dataset
+from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
 from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
 from benchmark.disk.files import (
     UNREADABLE,
@@ -37,29 +36,21 @@ from benchmark.disk.files import (
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
+from benchmark.futures import as_calls_complete, is_lost_worker
 from benchmark.identity import settings_of
-from benchmark.networks.backbones import Backbone, SplitModel, load_backbone
-from benchmark.networks.feature_store import (
-    LiveImages,
-    begin_store,
-    check_weights,
-    compute_chunk,
-    finish_store,
-    keep_chunk,
-    open_store,
-    preprocess,
-    remove_store,
-)
-from benchmark.record.recorders import Recorder, RunContext, Signal
+from benchmark.networks.feature_store import check_weights, open_store
+from benchmark.networks.features import FeatureJob, compute_features
+from benchmark.networks.loading import load_backbone, set_up_torch
+from benchmark.networks.preprocessing import LiveImages, preprocess
+from benchmark.networks.split_model import SplitModel
+from benchmark.record.recorders import Recorder, RunContext
 from benchmark.record.run_record import open_record
+from benchmark.record.signals import recorders_of
 from benchmark.runs.plan import Plan, Unit
 from benchmark.runs.scores import has_scores, score_record
-from benchmark.training.loop import Job
+from benchmark.training import Job
 
 T = TypeVar("T")
-
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA refuses to be deterministic
-
 
 ATTEMPTS = 3
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -94,7 +85,7 @@ def carry_out(plan: Plan, executor: Executor, progress: Progress) -> list[Outcom
             progress.finished(unit)
         for attempt in range(1, ATTEMPTS + 1):
             again = []
-            for (unit,), future in _as_they_come(executor, try_unit, [(unit,) for unit in to_do]):
+            for (unit,), future in as_calls_complete(executor, try_unit, [(unit,) for unit in to_do]):
                 outcome = _outcome(unit, future)
                 if outcome.is_transient and attempt < ATTEMPTS:
                     progress.say(f"{unit.run.run_id} failed ({outcome.error}) and is tried again later.")
@@ -113,7 +104,7 @@ def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
     except CancelledError as error:
         raise LOST_SCHEDULER from error
     except Exception as error:  # a worker that was killed could not say what it failed of
-        return Outcome(unit.run.run_id, error=_sentence(error), is_transient=_is_of_a_lost_worker(error))
+        return Outcome(unit.run.run_id, error=_sentence(error), is_transient=is_lost_worker(error))
 
 
 def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, str]:
@@ -122,7 +113,7 @@ def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Uni
     found = {}
     bar = progress.counting("checking records") if len(there) > MANY else nullcontext(lambda done, total: None)
     with bar as report:
-        for number, ((unit,), future) in enumerate(_as_they_come(executor, _damage_of, there), 1):
+        for number, ((unit,), future) in enumerate(as_calls_complete(executor, _damage_of, there), 1):
             try:
                 wrong = future.result()
             except CancelledError as error:
@@ -130,7 +121,7 @@ def _find_damage(plan: Plan, executor: Executor, progress: Progress) -> dict[Uni
             except Exception as error:
                 if is_transient(error):
                     continue  # who runs the unit will find out too, and it alone fails
-                if not _is_of_a_lost_worker(error):
+                if not is_lost_worker(error):
                     raise
                 wrong = _damage_of(unit)
             if wrong is not None:
@@ -180,7 +171,7 @@ def prepare(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, Li
             if units:
                 dataset = dataset_of(units[0])
                 for unit in {(unit.store, unit.needs_store): unit for unit in units if unit in plan.to_train}.values():
-                    _compute_features(unit, dataset, executor, progress)
+                    _compute_features(unit, executor, progress)
                 for unit in {unit.run.noise_id: unit for unit in units}.values():
                     _write_labels(unit, dataset)
         except LincBenchError as error:
@@ -217,85 +208,14 @@ def _is_readable(npz: Path) -> bool:
         return False
 
 
-def _compute_features(unit: Unit, dataset: Dataset, executor: Executor, progress: Progress) -> None:
-    """Chunk by chunk on the executor; the lock is held here, so that no other command does the same meanwhile."""
+def _compute_features(unit: Unit, executor: Executor, progress: Progress) -> None:
     if not unit.needs_store:
         progress.say_once(f"{unit.run.backbone.name}: the whole network runs in every step (plain path)")
-    if not unit.needs_store or (unit.store.exists() and find_damage(unit.store) is None):
         return
-    total, model = sum(dataset.info.sizes), _prefix_of(unit, "cpu")  # this machine may lack the workers' device
-    with locked(unit.sources.results.locks, unit.store.name):
-        wrong = find_damage(unit.store) if unit.store.exists() else "not there"
-        if wrong is None:
-            return
-        if unit.store.exists():
-            progress.say(f"The features in {unit.store} are damaged ({wrong}) and are computed again.")
-            remove_store(unit.store)
-        progress.say(f"{unit.run.backbone.name} {model.summary()}")
-        missing = begin_store(unit.store, dataset, unit.run.backbone, model, progress.say)
-        done = total - sum(map(len, missing))
-        with progress.features(dataset.info.name) as report:
-            report(done, total)
-            for attempt in range(1, ATTEMPTS + 1):
-                lost = []
-                for (_, chunk), future in _as_they_come(executor, _chunk, [(unit, chunk) for chunk in missing]):
-                    try:
-                        keep_chunk(unit.store, chunk, future.result())
-                    except Exception as error:
-                        if attempt == ATTEMPTS or not _is_of_a_lost_worker(error):
-                            raise
-                        lost.append(chunk)
-                        continue
-                    done += len(chunk)
-                    report(done, total)
-                missing = lost
-        finish_store(unit.store)
-
-
-def _is_of_a_lost_worker(error: Exception) -> bool:
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"  # Dask's, which is an extra
-
-
-def _as_they_come(
-    executor: Executor, function: Callable[..., T], calls: list[tuple[Any, ...]]
-) -> Iterator[tuple[tuple[Any, ...], Future[T]]]:
-    """Calls with what became of them, in the order in which they are ready; who stops listening begins nothing more."""
-    waiting: dict[Future[T], tuple[Any, ...]] = {}
-    try:
-        for arguments in calls:
-            future = executor.submit(function, *arguments)
-            if future.done():  # it ran in this very process
-                yield arguments, future
-            else:
-                waiting[future] = arguments
-        for future in as_completed(list(waiting)):
-            yield waiting.pop(future), future  # its result is not kept: features may be larger than memory
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
-def _chunk(unit: Unit, chunk: range) -> np.ndarray:
-    model = _prefix_of(unit, unit.run.training.device)
-    _check_weights_once(unit.store, unit.run.backbone, unit.sources.weights_file, unit.run.training.device)
-    return compute_chunk(chunk, dataset_of(unit), unit.run.backbone, model)
-
-
-def _prefix_of(unit: Unit, device: str) -> SplitModel:
-    set_up_torch(unit.run.training.threads)
-    return _any_head(unit.run.backbone, unit.sources.weights_file, device)
-
-
-@lru_cache(maxsize=1)
-def _any_head(backbone: Backbone, weights_file: Path | None, device: str) -> SplitModel:
-    """Loaded once per process; what is cached does not depend on the classifier."""
-    return load_backbone(backbone, 2, weights_file, 0, torch.device(device))
-
-
-@lru_cache(maxsize=1)
-def _check_weights_once(store: Path, backbone: Backbone, weights_file: Path | None, device: str) -> None:
-    """Another machine's hub may have other weights under the same name."""
-    check_weights(store, _any_head(backbone, weights_file, device))
+    sources, training = unit.sources, unit.run.training
+    where = unit.store, unit.dataset_argument, sources.data_root, unit.info
+    job = FeatureJob(*where, unit.run.backbone, sources.weights_file, training.threads, training.device)
+    compute_features(job, executor, sources.results.locks, progress.say, lambda: progress.features(unit.info.name))
 
 
 def _write_labels(unit: Unit, dataset: Dataset) -> None:
@@ -437,32 +357,8 @@ def _recorders(unit: Unit, folder: Path, model: SplitModel, data: TrainingData) 
     return recorders_of(unit.signals, RunContext(unit.shape, folder, model, data, images))
 
 
-def recorders_of(signals: Sequence[Signal], context: RunContext) -> list[Recorder]:
-    """Those of a kind may share one."""
-    kinds = dict.fromkeys(type(signal) for signal in signals)
-    of_kind = {kind: [signal for signal in signals if type(signal) is kind] for kind in kinds}
-    return [recorder for kind, of_it in of_kind.items() for recorder in kind.recorders(of_it, context)]
-
-
 def dataset_of(unit: Unit) -> Dataset:
-    return _dataset(unit.dataset_argument, unit.sources.data_root, unit.info)
-
-
-@lru_cache(maxsize=1)
-def _dataset(argument: str, data_root: Path | None, info: DatasetInfo) -> Dataset:
-    """Read once per process, and only where images are needed: features, live training, gradients of pixels."""
-    dataset = load_dataset(argument, data_root)
-    if dataset.info != info:
-        raise LincBenchError(f"{argument} changed while it was in use. Run the same command again.")
-    return dataset
-
-
-def set_up_torch(threads: int) -> None:
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True)
-    # Filling memory that nobody reads takes a tenth of a step.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    torch.backends.cudnn.allow_tf32 = False  # convolutions as exact as everything else
+    return load_dataset_once(unit.dataset_argument, unit.sources.data_root, unit.info)
 
 
 def _sentence(error: Exception) -> str:

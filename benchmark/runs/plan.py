@@ -11,12 +11,13 @@ from benchmark.data.noise import NoiseSettings, noise_named
 from benchmark.disk.results_folder import ResultsFolder, slug
 from benchmark.errors import LincBenchError
 from benchmark.identity import digest_of, label_of, settings_of
-from benchmark.networks.backbones import Backbone, check_name, weights_identity
+from benchmark.networks import Backbone
+from benchmark.networks.backbone import check_name, weights_identity
 from benchmark.networks.feature_store import store_id
-from benchmark.record.recorders import RunShape, Signal
+from benchmark.record import RunShape, Signal
 from benchmark.record.run_record import open_record
 from benchmark.runs.studies import Grid, Study
-from benchmark.training.loop import Recipe, TrainingSettings
+from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
 
 
@@ -113,7 +114,8 @@ class Unit:
 
     @property
     def store(self) -> Path:
-        return self.sources.results.features(store_id(self.info, self.run.backbone, self.run.training))
+        training = self.run.training
+        return self.sources.results.features(store_id(self.info, self.run.backbone, training.threads, training.device))
 
     @property
     def needs_store(self) -> bool:

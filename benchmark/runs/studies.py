@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from benchmark.errors import unknown_name
-from benchmark.networks.backbones import Backbone
-from benchmark.training.loop import Recipe, Standard, TrainingSettings
+from benchmark.networks import Backbone
+from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import LINE_UPS, Detector
 from detectors.aum import AUM
 from detectors.el2n import EL2N

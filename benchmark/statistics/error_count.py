@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq, minimize
-from scipy.stats import chi2
 
 VERSION = 1  # raise it when answers may change: LiNC may ask
 SUREST = 0.6  # of samples: d(u) has this form no farther
@@ -103,6 +101,8 @@ class _Fit:
 
     def least_cost(self, share: float) -> float:
         """With the rise and the bend that suit this share best."""
+        from scipy.optimize import minimize
+
         bounds = [(0.0, 1.0), (np.log(LEAST_BEND), np.log(MOST_BEND))]
         starts = [(0.3, np.log(bend)) for bend in (0.8, 2.0, 6.0)]
         return min(minimize(partial(self._cost, share), at, jac=True, bounds=bounds).fun for at in starts)
@@ -117,6 +117,9 @@ class _Fit:
 
     def end_of_interval(self, best: float, end: float) -> float:
         """Where, on the way to `end`, a share is no longer likely."""
+        from scipy.optimize import brentq
+        from scipy.stats import chi2
+
         limit = self.least_cost(best) + chi2.ppf(LIKELIHOOD, df=1) / 2
         if best == end or self.least_cost(end) <= limit:
             return end

@@ -1,13 +1,14 @@
 """How well scores find the mislabelled samples, and how well a run classifies; pure functions."""
 
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 BUDGETS = (1, 5, 10, 20)  # per cent of the data that somebody looks at again
 
 
 def detection_metrics(is_mislabelled: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     """Mislabelled is the positive class, always; ties count half in the AUROC and share their places in a list."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
     rate = float(is_mislabelled.mean())
     found = {f"recall_{budget}": _found_in_top(is_mislabelled, scores, budget / 100) for budget in BUDGETS}
     positives, n = int(is_mislabelled.sum()), len(scores)

@@ -7,10 +7,13 @@ samples alike (tests/test_mixture.py): so that is what is fitted where there are
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 FITTED = 2**14  # numbers at most
 BLOCK = 2**13  # numbers at a time when all are assigned
@@ -30,7 +33,7 @@ class Mixture:
 class _Fit:
     """Of standardised numbers: a component's variance may otherwise be smaller than the regularisation."""
 
-    model: GaussianMixture
+    model: "GaussianMixture"
     centre: float
     scale: float
 
@@ -90,6 +93,8 @@ def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.nda
 
 
 def _fit(values: np.ndarray, components: int, initialisations: int) -> _Fit | None:
+    from sklearn.mixture import GaussianMixture
+
     ascending = np.sort(values)  # so that the order of samples does not matter
     centre, scale = ascending.mean(dtype=np.float64), ascending.std(dtype=np.float64)
     distinct = 1 + np.count_nonzero(ascending[1:] != ascending[:-1])

@@ -1,1 +1,7 @@
-"""The training loop, and the recipes that plug into it."""
+"""The training loop, and the recipes and objectives that plug into it."""
+
+from benchmark.training.objective import CrossEntropy, Objective
+from benchmark.training.recipes import Embed, Job, Recipe, Standard
+from benchmark.training.settings import TrainingSettings
+
+__all__ = ["CrossEntropy", "Embed", "Job", "Objective", "Recipe", "Standard", "TrainingSettings"]

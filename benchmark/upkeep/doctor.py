@@ -15,11 +15,11 @@ from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.evaluation.evaluate import TABLES
 from benchmark.identity import Json, digest_of
-from benchmark.networks.backbones import Backbone
+from benchmark.networks import Backbone
 from benchmark.record.run_record import open_record, read_metadata
 from benchmark.runs.plan import RunSettings
 from benchmark.runs.scores import read_scores
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 from benchmark.upkeep.status import is_held
 
 DAMAGED, ORPHANED, OLDER, UNKNOWN = "damaged", "orphaned", "of another version", "unknown"

@@ -8,7 +8,7 @@ from benchmark.overhead.measure import measure_seconds
 from benchmark.overhead.synthetic import Synthetic
 from benchmark.statistics import mixture
 from benchmark.statistics.mixture import fit_mixture
-from benchmark.training.loop import TrainingSettings
+from benchmark.training import TrainingSettings
 from detectors import DETECTORS, detector_named
 from tests.speed.conftest import Note
 

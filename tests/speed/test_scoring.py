@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.record.recorders import EVAL_LOGITS, TRAIN_LOGITS
-from benchmark.record.run_record import RunRecord
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord
 from detectors import DETECTORS, Detector
 from detectors.linc import TRUST
 from tests.speed.conftest import Note

@@ -20,11 +20,15 @@ import torch.nn.functional as F
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk.files import MappedRows
-from benchmark.networks.backbones import Backbone, SplitModel, untrained_backbone
-from benchmark.record.gradient_recorders import IMAGES_AT_ONCE, InputGradientSpread, View, input_gradients
-from benchmark.record.recorders import TRAIN_LOGITS, Predict, Recorder, RunContext, RunShape
-from benchmark.runs.pipeline import set_up_torch
-from benchmark.training.loop import CrossEntropy, TrainingSettings, train
+from benchmark.networks import Backbone
+from benchmark.networks.loading import set_up_torch, untrained_backbone
+from benchmark.networks.split_model import SplitModel
+from benchmark.record import TRAIN_LOGITS, RunShape
+from benchmark.record.gradient_recorders import IMAGES_AT_ONCE, View, input_gradients
+from benchmark.record.recorders import Predict, Recorder, RunContext
+from benchmark.record.signals import InputGradientSpread
+from benchmark.training import CrossEntropy, TrainingSettings
+from benchmark.training.loop import train
 from tests.speed.conftest import Note
 
 CLASSES, BATCH = 11, 128

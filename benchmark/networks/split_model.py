@@ -8,62 +8,17 @@ pretrained statistics. The prefix is then a constant function of the image and r
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from benchmark.errors import LincBenchError, unknown_name
-from benchmark.identity import file_digest
+from benchmark.errors import LincBenchError
+from benchmark.networks.backbone import Backbone
 from benchmark.networks.last_block import ClassTokenBlock, LastBlock, WholeBlock, channels_last, make_pointwise
-from benchmark.networks.weights import PACKAGED, fit_state_dict, read_state_dict
-
-# Those the studies use and those people ask for first; any other timm name works as well.
-SUGGESTED = {
-    "tf_efficientnet_lite0": "EfficientNet-Lite0, ImageNet; weights come with the install (default)",
-    "vit_small_patch8_224.dino": "ViT-S/8, DINO on ImageNet; the paper's; weights from the hub",
-    "vit_small_patch14_dinov2": "ViT-S/14, DINOv2; weights from the hub or a file",
-}
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
-
-
-@dataclass(frozen=True)
-class Backbone:
-    """Which network, at which size, with which weights: what a run's identity has to know of it."""
-
-    version: ClassVar[int] = 2  # raise it when splitting or preprocessing changes numbers
-
-    name: str = "tf_efficientnet_lite0"
-    image_size: int = 64
-    weights: str = ""  # what weights_identity says; the plan fills it in
-    train_final_norm: bool = False
-    feature_dtype: str = "float16"
-
-
-def check_name(name: str) -> None:
-    """A timm name, with a tag of pretrained weights that timm knows or without one."""
-    import timm
-
-    if not timm.is_model(name):
-        raise unknown_name("backbone", name, SUGGESTED, timm.list_models())
-    try:
-        timm.get_pretrained_cfg(name)
-    except RuntimeError:
-        raise unknown_name("backbone", name, timm.list_pretrained(f"{name.partition('.')[0]}.*")) from None
-
-
-def weights_identity(name: str, weights_file: Path | None) -> str:
-    """A file's digest, also for weights that come with the install; `hub` for those that timm downloads under a tag."""
-    file = weights_file or PACKAGED.get(name, lambda: None)()
-    if file is None:
-        return "hub"
-    if not file.is_file():
-        raise LincBenchError(f"The weights file {file} does not exist. Check --weights.")
-    return f"sha256:{file_digest(file)}"
 
 
 @dataclass(frozen=True)
@@ -161,22 +116,6 @@ class _Tail(nn.Module):
 
 class _ReachedLastBlockError(Exception):
     pass
-
-
-def load_backbone(
-    backbone: Backbone,
-    num_classes: int,
-    weights_file: Path | None,
-    head_seed: int,
-    device: torch.device,
-    is_plain: bool = False,
-) -> SplitModel:
-    """The pretrained model with a fresh classifier that depends on `head_seed` alone."""
-    model = _pretrained(backbone, weights_file)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(head_seed)
-        model.reset_classifier(num_classes)
-    return split_model(model.to(device, memory_format=torch.channels_last).eval(), backbone, is_plain)
 
 
 def split_model(model: Any, backbone: Backbone, is_plain: bool = False) -> SplitModel:
@@ -294,49 +233,3 @@ def _freeze_all_but_trained(split: SplitModel, backbone: Backbone) -> None:
     if backbone.train_final_norm:
         for module in split.between:
             module.requires_grad_(isinstance(module, NORMS))
-
-
-def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:
-    import timm
-
-    check_name(backbone.name)
-    file = weights_file or PACKAGED.get(backbone.name, lambda: None)()
-    options = _size_options(backbone)
-    if file is not None:
-        model = timm.create_model(backbone.name, pretrained=False, **options)
-        model.load_state_dict(fit_state_dict(model, read_state_dict(file), backbone.name, file), strict=False)
-        return model
-    try:
-        return timm.create_model(backbone.name, pretrained=True, **options)
-    except Exception as error:  # the hub's client raises whatever its transport raises
-        raise LincBenchError(
-            f"The pretrained weights of {backbone.name} cannot be had from the hub ({type(error).__name__}). "
-            "Three ways: connect to the network and run again; give a safetensors or pth file with --weights FILE; "
-            "or use the backbone whose weights come with the install: --backbone tf_efficientnet_lite0 --image-size 64."
-        ) from error
-
-
-def untrained_backbone(backbone: Backbone, num_classes: int, is_plain: bool = False) -> SplitModel:
-    """The same network with random weights: enough to know shapes and times, and never used for results."""
-    import timm
-
-    check_name(backbone.name)
-    model = timm.create_model(backbone.name, pretrained=False, num_classes=num_classes, **_size_options(backbone))
-    return split_model(model.to(memory_format=torch.channels_last).eval(), backbone, is_plain)
-
-
-@cache
-def pixel_statistics(name: str) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation per channel that a network's images are normalised by."""
-    import timm
-
-    config = timm.get_pretrained_cfg(name)
-    return torch.tensor(config.mean)[:, None, None], torch.tensor(config.std)[:, None, None]
-
-
-def _size_options(backbone: Backbone) -> dict[str, int]:
-    """Models with position embeddings are told their image size; timm then resamples the embeddings."""
-    import timm
-
-    config = timm.get_pretrained_cfg(backbone.name)
-    return {"img_size": backbone.image_size} if config and config.fixed_input_size else {}

@@ -1,0 +1,32 @@
+"""Calls on an executor: their results as they complete, and which errors mean a lost worker."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Arguments = TypeVar("Arguments", bound=tuple[Any, ...])
+
+
+def as_calls_complete(
+    executor: Executor, function: Callable[..., T], calls: Iterable[Arguments]
+) -> Iterator[tuple[Arguments, Future[T]]]:
+    """Yields the arguments of each call with its future as it completes; cancels the rest when the caller stops."""
+    pending: dict[Future[T], Arguments] = {}
+    try:
+        for arguments in calls:
+            future = executor.submit(function, *arguments)
+            if future.done():  # it ran in this process
+                yield arguments, future
+            else:
+                pending[future] = arguments
+        for future in as_completed(list(pending)):
+            yield pending.pop(future), future  # popped, since results may together be larger than memory
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def is_lost_worker(error: Exception) -> bool:
+    """Whether a call failed because its worker was lost, not because of the call itself."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"  # Dask's, which is optional

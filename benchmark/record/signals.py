@@ -1,0 +1,178 @@
+"""Signals: the arrays of a record, as values. Each knows its recorder, which is loaded when a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
+
+from benchmark.identity import own_file
+from benchmark.record.shape import RunShape
+
+if TYPE_CHECKING:
+    from benchmark.record.recorders import Recorder, RunContext
+
+
+@dataclass(frozen=True)
+class Example:
+    """An imagined run in which the network comes to favour the clean class; conformance checks score it."""
+
+    given_labels: np.ndarray
+    logits: np.ndarray  # epochs × samples × classes
+    generator: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One array of a record, as a value: kind and parameters together are its name.
+
+    A signal without a recorder is left behind by a recipe.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1  # raise it when values may change
+    per_epoch: ClassVar[bool] = False  # the first axis counts epochs
+
+    @property
+    def key(self) -> str:
+        parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
+        code = [f"v{self.version}"] if self.version > 1 else []
+        code += [own_file(self) or ""] if own_file(self) else []
+        return "-".join([self.kind, *parameters, *code]).replace(" ", "").replace("(", "").replace(")", "")
+
+    def recorder(self, context: RunContext) -> Recorder | None:
+        return None
+
+    @classmethod
+    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
+        """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
+        return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 8 * shape.samples * (shape.epochs if self.per_epoch else 1)
+
+    def prefix_passes(self, shape: RunShape) -> int:
+        """How often each image goes through the frozen prefix for it, forward or backward; for estimates of time."""
+        return 0
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        """What this signal may look like for samples of which some are suspicious (1) and others are not (0)."""
+        raise NotImplementedError(f"{type(self).__name__} gives no example of itself, so that nothing can be checked")
+
+
+def recorders_of(signals: Iterable[Signal], context: RunContext) -> list[Recorder]:
+    """Recorders for all these signals; signals of one kind may share a recorder."""
+    by_kind: dict[type[Signal], list[Signal]] = {}
+    for signal in signals:
+        by_kind.setdefault(type(signal), []).append(signal)
+    return [recorder for kind, of_kind in by_kind.items() for recorder in kind.recorders(of_kind, context)]
+
+
+@dataclass(frozen=True)
+class _Logits(Signal):
+    per_epoch: ClassVar[bool] = True
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 4 * shape.epochs * shape.samples * shape.classes
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return example.logits
+
+
+@dataclass(frozen=True)
+class TrainLogits(_Logits):
+    """Logits as the optimiser saw them, before the update: epochs × samples × classes."""
+
+    kind: ClassVar[str] = "train_logits"
+
+    def recorder(self, context: RunContext) -> Recorder:
+        from benchmark.record.recorders import TrainLogitsRecorder
+
+        return TrainLogitsRecorder(self.key, context)
+
+
+@dataclass(frozen=True)
+class EvalLogits(_Logits):
+    """Logits of a clean pass at the end of each epoch: epochs × samples × classes."""
+
+    kind: ClassVar[str] = "eval_logits"
+
+    def recorder(self, context: RunContext) -> Recorder:
+        from benchmark.record.recorders import EvalLogitsRecorder
+
+        return EvalLogitsRecorder(self.key, context)
+
+
+@dataclass(frozen=True)
+class Embedding(Signal):
+    """What the classifier of the pretrained network sees, before any training: samples × dimensions."""
+
+    kind: ClassVar[str] = "embedding"
+
+    def recorder(self, context: RunContext) -> Recorder:
+        from benchmark.record.recorders import EmbeddingRecorder
+
+        return EmbeddingRecorder(self.key, context)
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 4 * shape.samples * 1024
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return example.logits[-1] + example.generator.normal(0, 1e-3, example.logits[-1].shape)
+
+
+TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()
+
+
+@dataclass(frozen=True)
+class _OneNumberPerSample(Signal):
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return 1 + suspicion_N + example.generator.random(shape.samples)
+
+
+@dataclass(frozen=True)
+class GradientNorms(_OneNumberPerSample):
+    """Norm of each sample's loss gradient over all trained parameters, at the end of one epoch: samples."""
+
+    kind: ClassVar[str] = "gradient_norms"
+    epoch: int | None = 10  # the last if there are fewer, or if none is named
+
+    def recorder(self, context: RunContext) -> Recorder:
+        from benchmark.record.gradient_recorders import GradientNormRecorder
+
+        return GradientNormRecorder(self.key, context, min(self.epoch or context.shape.epochs, context.shape.epochs))
+
+
+@dataclass(frozen=True)
+class InputGradientSpread(_OneNumberPerSample):
+    """Standard deviation over checkpoints of the input gradient, per pixel, averaged over pixels: samples."""
+
+    kind: ClassVar[str] = "input_gradient_spread"
+    stage: Literal["early", "late", "all"] = "early"
+    checkpoints: int = 3
+    at_epochs: tuple[int, ...] = ()  # these instead of a stage
+    output: Literal["logit", "probability"] = "logit"
+
+    def prefix_passes(self, shape: RunShape) -> int:
+        return 1 + 2 * len(self.epochs_of(shape.epochs))  # a backward pass takes about two forward ones
+
+    def epochs_of(self, epochs: int) -> tuple[int, ...]:
+        """The first, the last or evenly spread epochs of a run."""
+        if self.at_epochs:
+            return tuple(epoch for epoch in self.at_epochs if epoch <= epochs)
+        count = min(self.checkpoints, epochs)
+        if self.stage == "all":
+            return tuple(dict.fromkeys(np.linspace(1, epochs, count).round().astype(int).tolist()))
+        return tuple(range(1, count + 1)) if self.stage == "early" else tuple(range(epochs - count + 1, epochs + 1))
+
+    def recorder(self, context: RunContext) -> Recorder:
+        return self.recorders([self], context)[0]
+
+    @classmethod
+    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
+        from benchmark.record.gradient_recorders import InputGradientRecorder, View
+
+        views = {s.key: [View(epoch, s.output) for epoch in s.epochs_of(context.shape.epochs)] for s in signals}
+        return [InputGradientRecorder(views, context)]
