@@ -13,7 +13,8 @@ from PIL import Image
 from benchmark.cli.command_line import command_line, main
 from detectors.testing import check_detector
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 AUDIT, OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
@@ -122,3 +123,10 @@ def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str])
     known = capsys.readouterr().out
     for option in set(re.findall(r"`(--[a-z-]+)", README)):
         assert option in known, option
+
+
+@pytest.mark.parametrize("page", ["README.md", "results/README.md"])
+def test_links_lead_to_files_that_exist(page: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text())
+    missing = {link for link in links if "://" not in link and not (ROOT / page).parent.joinpath(link).exists()}
+    assert not missing
