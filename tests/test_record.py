@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord
 from benchmark.record import run_record as record_module
-from benchmark.record.run_record import open_record
+from benchmark.record.history import History
+from benchmark.record.run_record import open_record, read_metadata, write_record
 from detectors.linc import COMPONENT, TRUST
 
 ROOT = Path(__file__).parent.parent
@@ -76,6 +78,20 @@ def test_a_signal_that_was_not_recorded_is_named() -> None:
 def test_arrays_that_do_not_fit_are_refused(arrays: dict[str, np.ndarray], says: str) -> None:
     with pytest.raises(LincBenchError, match=says):
         RunRecord.from_arrays(**arrays)
+
+
+def test_a_record_is_opened_as_it_was_written(tmp_path: Path) -> None:
+    labels, trust = np.array([0, 2, 1]), np.full((1, 3), 0.5, np.float32)
+    np.save(tmp_path / "train_logits.npy", np.arange(9, dtype=np.float32).reshape(1, 3, 3))  # a recorder wrote it
+    history = History([{"epoch": 1, "validation_accuracy": 0.5}], {"validation": [np.zeros(2, np.int16)]})
+    keys = [TRAIN_LOGITS.key, TRUST.key]
+    written = write_record(tmp_path, {"dataset": "x"}, labels, 3, history, {TRUST: trust}, keys, time.perf_counter())
+    for record in (written, open_record(tmp_path)):
+        assert (record.num_classes, record.epochs, record.settings) == (3, 1, {"dataset": "x"})
+        assert (record.given_labels == labels).all()
+        assert (record[TRUST] == trust).all()
+        assert record[TRAIN_LOGITS][0, 2, 2] == 8
+    assert "recording for trust" in read_metadata(tmp_path)["seconds"]
 
 
 def test_records_on_disk_cannot_be_written_to(quick_run: Path) -> None:

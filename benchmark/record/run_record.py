@@ -6,15 +6,18 @@ are not here.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk.files import UNREADABLE, is_transient, open_array
+from benchmark.disk.files import UNREADABLE, is_transient, new_array, open_array, write_json
+from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
+from benchmark.record.history import RECORDING, Charge, History
 from benchmark.record.signals import Signal
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
@@ -89,6 +92,44 @@ class RunRecord:
         for array in arrays.values():
             array.flags.writeable = False
         return cls(labels, classes, epochs, arrays)
+
+
+def write_record(
+    folder: Path,
+    settings: Json,
+    given_labels: np.ndarray,
+    num_classes: int,
+    history: History,
+    left_behind: Mapping[Signal, np.ndarray],
+    keys: Iterable[str],
+    started: float,
+    path: str = "",
+) -> RunRecord:
+    """Completes the folder into which recorders wrote their signals, and opens the record.
+
+    `left_behind` is what the recipe returned; writing it is charged to its signals. `keys` are those of all signals
+    in the record, `started` is what `time.perf_counter` said when the run began, and `path` how the network ran.
+    """
+    for signal, array in left_behind.items():
+        with history.clock(Charge(RECORDING, (signal.key,))):
+            stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
+            stored[:] = array
+            stored.flush()
+    np.save(folder / "given_labels.npy", given_labels)
+    for split, predictions in history.predictions.items():
+        np.save(folder / f"{split}_predictions.npy", np.stack(predictions))
+    write_json(folder / "history.json", history.rows)
+    arrays = {key: open_array(folder / f"{key}.npy") for key in keys}
+    about = {
+        "settings": settings,
+        "num_classes": num_classes,
+        "epochs": len(history.rows),
+        "signals": {key: {"shape": list(array.shape), "dtype": str(array.dtype)} for key, array in arrays.items()},
+        "seconds": history.seconds | {"whole run": time.perf_counter() - started},
+        "path": path,
+    }
+    write_json(folder / "record.json", about | provenance())
+    return RunRecord(given_labels, num_classes, len(history.rows), arrays, settings)
 
 
 def open_record(folder: Path) -> RunRecord:
