@@ -1,11 +1,15 @@
 """What people call data sets and networks, for titles and captions; files, commands and rows have the short names."""
 
 import re
+import runpy
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 REBUILT = "_rebuilt"  # the ending of files that were rebuilt from source images and stand for a data set
 
@@ -23,7 +27,8 @@ def network_title(name: str) -> str:
 def dataset_title(name: str) -> str:
     """`dermamnist_rebuilt` → DermaMNIST (rebuilt)."""
     flag, is_rebuilt = name.removesuffix(REBUILT), name.endswith(REBUILT)
-    return f"{_medmnist_titles().get(flag, flag)}{' (rebuilt)' if is_rebuilt else ''}"
+    title = medmnist_facts()["INFO"].get(flag, {}).get("python_class", flag)
+    return f"{title}{' (rebuilt)' if is_rebuilt else ''}"
 
 
 def paper_dataset(name: str) -> str:
@@ -32,10 +37,12 @@ def paper_dataset(name: str) -> str:
 
 
 @cache
-def _medmnist_titles() -> dict[str, str]:
-    from medmnist import INFO
-
-    return {flag: info["python_class"] for flag, info in INFO.items()}
+def medmnist_facts() -> dict[str, Any]:
+    """The names in medmnist/info.py, which is plain data; importing the package would import torch."""
+    spec = find_spec("medmnist")
+    assert spec is not None
+    assert spec.origin is not None
+    return runpy.run_path(str(Path(spec.origin).with_name("info.py")))
 
 
 # How a column of a setting is said in a title.
@@ -55,10 +62,10 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def describe_setting(row: pd.Series, columns: Sequence[str]) -> str:
+def describe_setting(row: "pd.Series", columns: Sequence[str]) -> str:
     return ", ".join(_WORDS[column](row[column]) for column in columns)
 
 
-def varying_columns(rows: pd.DataFrame, columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
+def varying_columns(rows: "pd.DataFrame", columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
     """Of these columns those in which rows differ, and those that are to be said in any case."""
     return [column for column in columns if column in always or rows[column].nunique() > 1]

@@ -1,11 +1,18 @@
-"""`linc-bench`: parses, calls a command, and says in a sentence what went wrong."""
+"""`linc-bench`: the parser of all commands, and how every command fails.
 
+Each command names the function that runs it as `module:function` of this package, which is imported when the command is
+called. Nothing else here is heavy, so `--help` answers at once.
+"""
+
+import argparse
 import pkgutil
 import signal
 import threading
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from benchmark.cli.parser import command_line
+from benchmark.disk.results_folder import DEFAULT_RESULTS
 from benchmark.errors import LincBenchError
 
 
@@ -50,3 +57,156 @@ def _listen_for_sigterm() -> None:
 
     if threading.current_thread() is threading.main_thread():  # other threads cannot set signal handlers
         signal.signal(signal.SIGTERM, stop)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Adds the kinds of options that many commands have."""
+
+    def add_number(self, option: str, least: int, most: int, help: str | None = None, **settings: Any) -> None:
+        """A whole number from `least` to `most`."""
+
+        def number(text: str) -> int:
+            if not least <= int(text) <= most:
+                raise LincBenchError(f"{option} is {text}; it must be from {least} to {most:,}.")
+            return int(text)
+
+        default = f"; default: {settings['default']}" if "default" in settings else ""
+        self.add_argument(option, type=number, help=f"{help}{default}" if help else None, **settings)
+
+    def add_workers(self) -> None:
+        self.add_number("--workers", 1, 4096, "runs at a time; default: as many as there are processors")
+
+    def add_weights(self) -> None:
+        self.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
+
+    def add_data_root(self) -> None:
+        where = "folder of MedMNIST files, which are downloaded into it; default: MedMNIST's own, ~/.medmnist"
+        self.add_argument("--data-root", type=Path, metavar="DIR", help=where)
+
+    def add_results(self) -> None:
+        where = f"results folder; default: {DEFAULT_RESULTS}"
+        self.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help=where)
+
+    def add_study(self) -> None:
+        """A study and what can be changed in it; each destination is a field of `Overrides`."""
+        dataset = (
+            "a name or a path (.npz, .csv, image folder), or NAME=PATH: a file for the study's data set of that name; "
+            "default: all data sets of the study; repeatable"
+        )
+        line_up = "original or hcat; default: all line-ups of the study; repeatable"
+        detector = "a name, or path/to/file.py:Class; repeatable"
+        self.add_argument("study", nargs="?", default="demo", help="default: demo")
+        self.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)
+        self.add_argument("--detector", dest="detectors", action="append", metavar="DETECTOR", help=detector)
+        self.add_argument("--line-up", dest="line_ups", action="append", metavar="NAME", help=line_up)
+        self.add_argument("--backbone", help="any timm name")
+        self.add_number("--image-size", 8, 2048, metavar="PIXELS")
+        self.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
+        self.add_number("--epochs", 1, 100_000)
+        self.add_number("--batch-size", 1, 10**6)
+        self.add_weights()
+        self.add_data_root()
+        self.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
+
+
+class Commands:
+    def __init__(self, parser: CommandParser) -> None:
+        self._commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(self, name: str, function: str, help: str) -> CommandParser:
+        command = self._commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+        command.set_defaults(command=function)
+        return command
+
+
+def command_line() -> CommandParser:
+    about = "Compare detectors of wrong labels, or audit the labels of your own images."
+    parser = CommandParser(prog="linc-bench", description=about)
+    commands = Commands(parser)
+    commands.add("list", "listing:show", "show studies, detectors, data sets, backbones and noise kinds")
+    _add_run(commands.add("run", "studies:run", "train and score a study, then report"))
+    _add_profile(commands.add("profile", "profile:measure", "measure what each detector of a study costs"))
+    report = commands.add("report", "studies:report", "make tables and figures from the results on disk")
+    report.add_argument("study", nargs="?", help="default: every study with results")
+    report.add_results()
+    _add_audit(commands)
+    _add_upkeep(commands)
+    return parser
+
+
+def _add_run(run: CommandParser) -> None:
+    dask = "run on a Dask cluster: the address of its scheduler, `local` for processes on this machine, or `current` "
+    rate, name = "share of wrong labels, 0 to 1; repeatable", "name of a changed study; default: STUDY-modified"
+    seeds = {"dest": "training_seeds", "action": "append", "metavar": "SEED"}
+    run.add_study()
+    run.add_argument("--rate", dest="rates", action="append", type=float, metavar="RATE", help=rate)
+    run.add_number("--seed", 0, 2**31, "training seed; repeatable", **seeds)
+    run.add_number("--noise-seed", 0, 2**31, "which labels are wrong; repeatable", **seeds | {"dest": "noise_seeds"})
+    run.add_argument("--noise", help="noise kind")
+    run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
+    run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
+    run.add_workers()
+    run.add_argument("--dask", metavar="ADDRESS", help=f"{dask} for the client of a Python program")
+    run.add_argument("--name", help=name)
+    run.add_argument("--force", action="store_true", help="train finished runs again")
+    run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
+    run.add_results()
+
+
+def _add_profile(profile: CommandParser) -> None:
+    growth = "instead: growth with samples, classes and epochs, on synthetic features"
+    profile.add_study()
+    profile.add_argument("--path", choices=("fast", "plain", "both"), default="both", help="default: both")
+    profile.add_number("--rounds", 6, 1000, "how often each run is measured")  # fewer have no 95 % interval
+    profile.add_number("--samples", 32, 10**6, "training samples that are measured")
+    profile.add_argument("--growth", action="store_true", help=growth)
+    profile.add_results()
+
+
+def _add_audit(commands: Commands) -> None:
+    audit = commands.add("audit", "audit:audit_labels", "rank the labels of your own images for review")
+    audit.add_argument("path", type=Path, help="an image folder, a CSV of path and label, or an .npz")
+    audit.add_argument("--out", type=Path, metavar="DIR", help="default: audits/NAME")
+    audit.add_argument("--group", metavar="COLUMN", help="a column of the CSV; rates are given by its values too")
+    audit.add_number("--shown", 1, 100_000, "samples on the page", default=1000, metavar="N")
+    audit.add_number("--thumbnail", 16, 4096, "longest side of an image on the page", default=256, metavar="PIXELS")
+
+    apply = commands.add("apply-review", "audit:apply_decisions", "put the decisions of a review into a file of labels")
+    apply.add_argument("audit", type=Path, help="audit.csv")
+    apply.add_argument("decisions", type=Path, nargs="+", help="decisions.csv as the page exports it; or several")
+    apply.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
+
+    trial = commands.add("try-audit", "audit:run_trials", "audit labels made wrong on purpose; compare with cleanlab")
+    paths = "as for `audit`, with correct labels; default: digits"
+    trial.add_argument("paths", type=Path, nargs="*", metavar="path", help=paths)
+    trial.add_argument("--rate", action="append", type=float, help="share of labels to make wrong; repeatable")
+    trial.add_number("--trials", 1, 1000, "trials per rate", default=3, metavar="N")
+    trial.add_results()
+    for command in (audit, trial):
+        command.add_number("--seeds", 1, 100, "trainings to average", default=1, metavar="N")
+        command.add_argument("--backbone", help="any timm name")
+        command.add_number("--image-size", 8, 2048, metavar="PIXELS")
+        command.add_weights()
+        command.add_workers()
+
+
+def _add_upkeep(commands: Commands) -> None:
+    verify = commands.add("verify", "verify:verify_rows", "recompute randomly chosen rows of the results and compare")
+    verify.add_argument("study", nargs="?", help="default: every study whose rows can be recomputed")
+    verify.add_number("--sample", 1, 10**6, "rows to recompute", default=5, metavar="N")
+    verify.add_number("--seed", 0, 2**31, "which rows; default: other rows every time")
+    verify.add_argument("--dataset", action="append", metavar="NAME=PATH", help="the file that was used for a data set")
+    verify.add_workers()
+    verify.add_weights()
+    verify.add_data_root()
+
+    features = commands.add("features", "upkeep:features", "list cached features, or remove them")
+    features.add_argument("action", choices=("list", "clean"))
+    features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
+    features.add_argument("--unfinished", action="store_true", help="remove every unfinished store")
+    features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
+
+    status = commands.add("status", "upkeep:status", "show which runs are done, running, failed or interrupted")
+    doctor = commands.add("doctor", "upkeep:doctor", "look for damaged and orphaned files, and those of other versions")
+    for command in (verify, features, status, doctor):
+        command.add_results()

@@ -14,6 +14,7 @@ from benchmark.data.npz_files import read_npz
 from benchmark.disk.files import UNREADABLE, locked
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
+from benchmark.wording import medmnist_facts
 
 AUDITED = ".audit.json"  # how the list of an audit's samples is called
 SPLITS = ("train", "validation", "test")
@@ -167,9 +168,8 @@ def _digits() -> Dataset:
 
 
 def _medmnist_info() -> dict[str, Any]:
-    from medmnist import INFO
-
-    return {flag: info for flag, info in INFO.items() if "multi-label" not in info["task"] and not flag.endswith("3d")}
+    known: dict[str, Any] = medmnist_facts()["INFO"]
+    return {flag: info for flag, info in known.items() if "multi-label" not in info["task"] and not flag.endswith("3d")}
 
 
 def _medmnist_name(name: str) -> tuple[str | None, int]:
@@ -186,9 +186,7 @@ def _medmnist_name(name: str) -> tuple[str | None, int]:
 
 
 def _medmnist_root(data_root: Path | None) -> Path:
-    from medmnist.info import DEFAULT_ROOT
-
-    return data_root or Path(DEFAULT_ROOT)
+    return data_root or Path(medmnist_facts()["DEFAULT_ROOT"])
 
 
 def _canonical(flag: str, size: int) -> str:
