@@ -34,7 +34,7 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.identity import Json
 from benchmark.seeds import numpy_generator
-from benchmark.statistics.held_out import cross_validated
+from benchmark.statistics.held_out import Regression, cross_validated
 
 RATES = (0.05, 0.1, 0.2)
 FIRST = (0.01, 0.05, 0.1)  # shares of the list
@@ -149,7 +149,7 @@ def _logistic_regression(embedding_ND: np.ndarray, labels_N: np.ndarray, num_cla
         some = generator.permutation(len(labels_N))[:TUNED_ON]
 
         def loss(strength: float) -> float:
-            model = LogisticRegression(C=strength, max_iter=400)
+            model = Regression(C=strength, max_iter=400)
             folds = numpy_generator(seed, "folds of cleanlab")
             found_NK = cross_validated([(model, scaled[some])], labels_N[some], num_classes, folds)
             return float(-np.log(np.maximum(found_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
@@ -159,7 +159,7 @@ def _logistic_regression(embedding_ND: np.ndarray, labels_N: np.ndarray, num_cla
             if (its := loss(strength)) >= least:
                 break
             best, least = strength, its
-        model = LogisticRegression(C=best, max_iter=400)
+        model = Regression(C=best, max_iter=400)
         return cross_validated([(model, scaled)], labels_N, num_classes, generator)
 
 

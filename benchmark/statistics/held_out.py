@@ -1,17 +1,19 @@
-"""What classifiers say of samples that they were not trained on: simple ones, on the features of a pretrained network.
+"""Held-out predictions of simple classifiers on the features of a pretrained network.
 
-The mean of four: logistic regression on the principal components of all features and of either half of them, and the
-nearest neighbours. Where all of them are sure they are hardly ever wrong, which is what counting errors rests on
-(`error_count.py`). A sample's own label has no part in what is said of it.
+The mean of four: logistic regression on the principal components of all features and of each half of them, and nearest
+neighbours. Where all of them are sure they are hardly ever wrong, which is what counting errors rests on
+(`error_count.py`). A sample's own label has no influence on its prediction.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -23,9 +25,18 @@ SAMPLES_PER_COMPONENT, MOST_COMPONENTS = 16, 64
 STRENGTH = 0.1  # scikit-learn's C: strong regularisation, since some labels are wrong
 NEIGHBOURS = 25
 
-
-Classifier: TypeAlias = LogisticRegression | KNeighborsClassifier
 Report = Callable[[int, int], None]
+
+
+class Regression(LogisticRegression):
+    """Logistic regression that predicts the only class it has seen, where there is only one, instead of failing."""
+
+    def fit(self, features_ND: np.ndarray, labels_N: np.ndarray) -> Self:
+        self.classes_ = np.unique(labels_N)
+        return super().fit(features_ND, labels_N) if len(self.classes_) > 1 else self
+
+    def predict_proba(self, features_ND: np.ndarray) -> np.ndarray:
+        return super().predict_proba(features_ND) if len(self.classes_) > 1 else np.ones((len(features_ND), 1))
 
 
 def held_out_probabilities(
@@ -35,37 +46,37 @@ def held_out_probabilities(
     seed: int = 0,
     report: Report = lambda done, total: None,
 ) -> np.ndarray:
-    """Samples × classes; each row is of classifiers that have not seen its sample."""
+    """Samples × classes; each row comes from classifiers that have not seen its sample."""
     generator = numpy_generator(seed, "held out")
     with threadpool_limits(limits=1):  # libraries' own threads change bytes
         everything = StandardScaler().fit_transform(np.asarray(features_ND, dtype=np.float64))
         one, other = np.array_split(generator.permutation(everything.shape[1]), 2)
         whole, *halves = (_components(view) for view in (everything, everything[:, one], everything[:, other]))
-        fewest = len(labels_N) * (FOLDS - 1) // FOLDS - 1  # that a classifier learns from
-        classifiers: list[tuple[Classifier, np.ndarray]] = [
+        fewest = len(labels_N) * (FOLDS - 1) // FOLDS - 1  # training samples of a classifier
+        classifiers: list[tuple[ClassifierMixin, np.ndarray]] = [
             (KNeighborsClassifier(max(1, min(NEIGHBOURS, fewest))), whole),
-            *((LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
+            *((Regression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
         ]
         return cross_validated(classifiers, labels_N, num_classes, generator, report)
 
 
 def cross_validated(
-    classifiers: Sequence[tuple[Classifier, np.ndarray]],
+    classifiers: Sequence[tuple[ClassifierMixin, np.ndarray]],
     labels_N: np.ndarray,
     num_classes: int,
     generator: np.random.Generator,
     report: Report = lambda done, total: None,
 ) -> np.ndarray:
-    """The mean of what classifiers, each with the features it sees, say of the fold that they were not fitted to."""
-    fold_N = _folds(labels_N, generator)
-    found_NK = np.zeros((len(labels_N), num_classes))
-    for fold in range(FOLDS):
-        held_out = fold_N == fold
-        for number, (classifier, features) in enumerate(classifiers, 1):
-            if held_out.any():
-                found_NK[held_out] += _predicted(clone(classifier), features, labels_N, held_out, num_classes)
-            report(fold * len(classifiers) + number, FOLDS * len(classifiers))
-    return found_NK / len(classifiers)
+    """The mean prediction of classifiers, each with its own features, for the fold that they were not fitted to."""
+    folds, present = PredefinedSplit(_folds(labels_N, generator)), np.unique(labels_N)
+    sum_NK = np.zeros((len(labels_N), num_classes))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of classes in", RuntimeWarning)  # absent classes get probability 0
+        for number, (classifier, features_ND) in enumerate(classifiers, 1):
+            predicted = cross_val_predict(classifier, features_ND, labels_N, cv=folds, method="predict_proba")
+            sum_NK[:, present] += predicted
+            report(number, len(classifiers))
+    return sum_NK / len(classifiers)
 
 
 def _components(features_ND: np.ndarray) -> np.ndarray:
@@ -83,20 +94,3 @@ def _folds(labels_N: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     fold_N = np.empty(len(labels_N), dtype=np.int64)
     fold_N[by_class] = np.arange(len(labels_N)) % FOLDS
     return fold_N
-
-
-def _predicted(
-    model: Classifier,
-    view_ND: np.ndarray,
-    labels_N: np.ndarray,
-    held_out: np.ndarray,
-    num_classes: int,
-) -> np.ndarray:
-    """A class that has no sample outside the fold has no probability there."""
-    found_BK = np.zeros((int(held_out.sum()), num_classes))
-    seen = np.unique(labels_N[~held_out])
-    if len(seen) == 1:
-        found_BK[:, seen[0]] = 1.0
-        return found_BK
-    found_BK[:, seen] = model.fit(view_ND[~held_out], labels_N[~held_out]).predict_proba(view_ND[held_out])
-    return found_BK
