@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from benchmark.paper.claims import claims_table
+from benchmark.paper.claims import LEAD, MOST_ACCURATE, claims_table
 from benchmark.paper.numbers import AUC_LEAD, DETECTION, OTHERS, averages, best_on_clean, clean_accuracy, noisy_accuracy
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
 from benchmark.reference import DETECTOR
@@ -87,7 +87,7 @@ def test_an_auc_stands_beside_ours_on_any_data_set() -> None:
     auc = found["AUC of AUM, OrganSMNIST, 20% noise"]
     assert auc["ours"] == "0.9000 ± 0.0000"
     assert auc["what differs"].startswith("digits instead of OrganSMNIST")
-    assert found["LiNC's lead in AUC over the best of the seven others"]["ours"] == "-0.0200 over AUM"
+    assert found[LEAD]["ours"] == "-0.0200 over AUM"
 
 
 def test_the_papers_tables_with_ours_beside() -> None:
@@ -162,11 +162,10 @@ def test_two_components_over_correct_or_not(precision: float, verdict: str) -> N
 
 
 def test_most_accurate_on_clean_data_sets() -> None:
-    (claim,) = [claim for claim in claims(accuracy=ACCURACY) if claim.startswith("most accurate")]
-    row = claims(accuracy=ACCURACY)[claim]
+    row = claims(accuracy=ACCURACY)[MOST_ACCURATE]
     assert (row["paper"], row["ours"]) == ("7 of 10", "1 of 1")
     worse = [row | {"best_test": 0.5} for row in ACCURACY]
-    assert claims(accuracy=worse)[claim]["ours"] == "0 of 1"
+    assert claims(accuracy=worse)[MOST_ACCURATE]["ours"] == "0 of 1"
 
 
 def test_the_gain_grows_with_the_noise_rate_or_not() -> None:

@@ -16,6 +16,8 @@ from benchmark.wording import dataset_title
 
 TABLE_1, TABLE_2, TABLE_3 = "Table 1 (detection)", "Table 2 (no noise)", "Table 3 (noise)"
 GAINS, TEXT = f"Table 3 ({DETECTOR}'s gain)", "Text (averages)"
+LEAD = f"{DETECTOR}'s lead in AUC over the best of the seven others"
+MOST_ACCURATE = "data sets on which it is the most accurate of all models without noise"
 PLACES = (TABLE_1, TABLE_2, TABLE_3, GAINS, TEXT)
 
 
@@ -69,8 +71,8 @@ def _study_levels(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> Iterator[dic
     """Numbers of the paper's tables; an AUC beside ours on any data set."""
 
     def row(claim: Claim, runs: pd.DataFrame, column: str, seeds: int, note: str = "") -> dict[str, object]:
-        differs = select.what_differs(runs, claim.dataset)
-        return _row(f"{claim}{note}", claim.number, runs[column].mean(), mean_and_spread(runs[column]), seeds, differs)
+        differs, ours = select.what_differs(runs, claim.dataset), mean_and_spread(runs[column])
+        return _row(f"{claim}{note}", claim.number, runs[column].mean(), ours, seeds, differs)
 
     for _, setting in metrics.groupby("setting"):
         for claim in (claim for claim in table_claims() if claim.where == TABLE_1):
@@ -79,14 +81,10 @@ def _study_levels(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> Iterator[dic
                 yield row(claim, runs, "auroc", int(runs["runs_averaged"].sum()))
         lead, rival = lead_over_others(setting)
         if rival:
-            claim, seeds = (
-                f"{DETECTOR}'s lead in AUC over the best of the seven others",
-                setting["training_seed"].nunique(),
-            )
-            differs = select.what_differs(setting, paper.DETECTION_DATASET)
-            yield _row(claim, paper.AUC_LEAD, lead, f"{lead:+.4f} over {rival}", seeds, differs)
-    for (dataset, rate, recipe, _), runs in accuracy.groupby(["stands_for", "rate", "recipe_name", "setting"]):
-        for claim in (claim for claim in table_claims() if claim.cell == (dataset, rate, recipe)):
+            seeds, differs = setting["training_seed"].nunique(), select.what_differs(setting, paper.DETECTION_DATASET)
+            yield _row(LEAD, paper.AUC_LEAD, lead, f"{lead:+.4f} over {rival}", seeds, differs)
+    for key, runs in accuracy.groupby(["stands_for", "rate", "recipe_name", "setting"]):
+        for claim in (claim for claim in table_claims() if claim.cell == key[:3]):
             yield row(claim, runs, f"{claim.measure}_test", len(runs))
             yield row(claim, runs, f"{claim.measure}_batch_mean", len(runs), ", mean of batches")
 
@@ -95,25 +93,22 @@ def _study_averages(accuracy: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Averages over data sets, computed from our cells as the paper computes them from its own, for each protocol."""
     for _, runs in accuracy.groupby("protocol"):
         seeds, differs = runs["training_seed"].nunique(), select.what_differs(runs)
-        count, of = count_most_accurate(runs, "best_test")
-        if of:
-            claimed = f"{paper.best_on_clean(paper.clean_accuracy())} of 10"
-            claim = "most accurate of all models without noise, number of data sets"
-            yield _row(claim, claimed, None, f"{count} of {of}", seeds, differs)
+        best, tested = count_most_accurate(runs, "best_test")
+        if tested:
+            count = {"paper": f"{paper.best_on_clean(paper.clean_accuracy())} of 10", "ours": f"{best} of {tested}"}
+            yield {"claim": MOST_ACCURATE, **count, "difference": "–", "seeds": seeds, "what differs": differs}
         for average in paper.averages(select.mean_cells(runs, "test")):
             datasets = runs.loc[runs["stands_for"].isin([name for name, _ in average.cells]), "dataset"].unique()
-            over = f"over {len(average.cells)} cells of {', '.join(map(dataset_title, sorted(datasets)))}"
+            over = f"over {len(average.cells)} cells of {', '.join(map(dataset_title, sorted(datasets)))}; {differs}"
             claim, ours = f"{average.claim} ({average.unit})", f"{average.value:.4g}"
-            yield _row(claim, average.paper, average.value, ours, seeds, f"{over}; {differs}", ".4g")
+            yield _row(claim, average.paper, average.value, ours, seeds, over, ".4g")
 
 
 def _row(
-    claim: str, number: float | str, value: float | None, ours: str, seeds: int, differs: str, digits: str = ".4f"
+    claim: str, number: float, value: float, ours: str, seeds: int, differs: str, digits: str = ".4f"
 ) -> dict[str, object]:
-    difference = "–" if value is None else f"{value - number:+{digits}}"
-    shown = number if isinstance(number, str) else f"{number:{digits}}"
-    row = {"claim": claim, "paper": shown, "ours": ours, "difference": difference}
-    return row | {"seeds": seeds, "what differs": differs}
+    numbers = {"paper": f"{number:{digits}}", "ours": ours, "difference": f"{value - number:+{digits}}"}
+    return {"claim": claim, **numbers, "seeds": seeds, "what differs": differs}
 
 
 def lead_over_others(detection: pd.DataFrame) -> tuple[float, str]:

@@ -1,7 +1,5 @@
 """The groups of tables that compare our rows with the paper: those of one study, and of all studies together."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from benchmark.display.tables import Group, titled
@@ -9,13 +7,14 @@ from benchmark.paper import select
 from benchmark.paper.claims import claims_table
 from benchmark.paper.headlines import HOW, findings, findings_table, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
+from benchmark.paper.select import Tables
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table, verdicts
 from benchmark.runs.studies import STUDIES
 from benchmark.wording import dataset_title
 
 
-def study_paper_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
+def study_paper_groups(tables: Tables) -> dict[str, Group]:
     """The claims that a study measures, and the paper's tables with its measurements."""
     metrics, accuracy = tables["metrics"], tables["accuracy"]
     own_layout = [
@@ -30,7 +29,7 @@ def study_paper_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     return {name: group for name, group in groups.items() if group.tables}
 
 
-def paper_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
+def paper_groups(tables: Tables) -> dict[str, Group]:
     """What we found, what was tried to explain it, and a verdict on every number; from the rows of all studies."""
     tables = select.of_the_paper(tables, [study.name for study in STUDIES])
     usual = {name: select.as_in_the_paper(rows) for name, rows in tables.items()}

@@ -5,6 +5,7 @@ Every sentence is computed from counts and means, so it says the opposite when t
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -113,9 +114,9 @@ def _epochs_read(auc: pd.DataFrame) -> Finding:
             f"after {epochs} epochs {aurocs.idxmax()} ({aurocs.max():.4f}; {DETECTOR} {aurocs[DETECTOR]:.4f})"
             for epochs, aurocs in here[list(dict.fromkeys((*select.EARLY, last)))].items()
         ]
-        winner, when = here.stack().idxmax()
+        best: Any = here.stack().idxmax()
         answers[title] = (
-            f"best {'; '.join(parts)}; at its own best epoch {winner} after {when} ({here.at[winner, when]:.4f})"
+            f"best {'; '.join(parts)}; at its own best epoch {best[0]} after {best[1]} ({here.at[best]:.4f})"
         )
     reference, rival = (means.xs(name, level="detector_name") for name in (DETECTOR, RIVAL))
     late, same = ((reference[last] - rival[epochs]).dropna() for epochs in (last, early))
@@ -180,7 +181,9 @@ def _by_dataset(cells: pd.DataFrame, answer: Callable[[pd.DataFrame], str]) -> d
 
 def _at_rates(rows: pd.DataFrame, shape: str, separator: str = ", ") -> str:
     """`shape` filled with the columns of each row, that is for each noise rate."""
-    return separator.join(shape.format(**row) for row in rows.to_dict("records"))
+    return separator.join(
+        shape.format(**{str(name): value for name, value in row.items()}) for _, row in rows.iterrows()
+    )
 
 
 def _more_accurate(cells: pd.DataFrame) -> Finding:
@@ -283,8 +286,8 @@ def _means(rows: pd.DataFrame, column: str) -> pd.Series:
 def _share(rows: pd.DataFrame, column: str) -> str:
     """The mean, and the data sets with the lowest and the highest share."""
     means = _means(rows, column)
-    ends = dict.fromkeys((means.idxmin(), means.idxmax()))
-    extremes = " to ".join(f"{means[name]:.0%} on {dataset_title(str(name))}" for name in ends)
+    ends = means.sort_values().iloc[[0, -1] if len(means) > 1 else [0]]
+    extremes = " to ".join(f"{share:.0%} on {dataset_title(str(name))}" for name, share in ends.items())
     return f"{means.mean():.0%} ({extremes})"
 
 

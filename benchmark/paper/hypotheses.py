@@ -18,27 +18,23 @@ from benchmark.paper import select
 from benchmark.paper.select import Tables
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import dataset_title, paper_dataset
-from detectors import DETECTORS
 
 NOTE = (
     "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
     "where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other detectors "
-    "in the same setting and seed, among those with single-run scores for every seed, or that of AUM or EL2N where it "
-    "says so. The gain is LiNC's accuracy at the last epoch minus that of standard training, in points. A change "
-    "explains why LiNC is behind if it puts LiNC ahead in every seed, and in part if it halves the distance. It "
-    "explains a gain of less than half of the paper's if it raises it to at least that in every seed; the mixture's "
-    "cut does if the noisy component holds less than half of the mislabelled samples that it could. The epochs that "
-    "AUM reads explain a lead: yes if LiNC is ahead without the change and behind with it. A dash: there is nothing to "
-    "explain, or the change cannot matter. Of several values the best is judged; it was chosen knowing which labels "
-    "are wrong, so a yes is an upper limit."
+    "in the same setting and seed (those with single-run scores for every seed), or of AUM or EL2N where it says so. "
+    "The gain is LiNC's accuracy at the last epoch minus that of standard training, in points. A change explains why "
+    "LiNC is behind if it puts LiNC ahead in every seed, and in part if it halves the distance. It explains a gain of "
+    "less than half of the paper's if it raises it to at least that in every seed; the mixture's cut does if the noisy "
+    "component holds less than half of the mislabelled samples that it could. The epochs that AUM reads explain a lead "
+    "that is there without the change and gone with it. A dash: nothing to explain, or the change cannot matter. Of "
+    "several values the best is judged, chosen knowing which labels are wrong: a yes is an upper limit."
 )
 EXPLAINS, IN_PART, NOT, SAYS_NOTHING = "yes", "in part", "no", "–"
 PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"
 FEWEST_SETTINGS = 4  # for a correlation over settings
 TRAINING = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
-AVERAGE = "average_runs"  # the option of detectors whose scores may be averaged over runs
 Row = dict[str, str]
-BySeed = pd.DataFrame  # a row per seed, columns auroc, lead and gain
 
 
 @dataclass(frozen=True)
@@ -54,22 +50,9 @@ class Evidence:
         return str(self.unchanged["setting"])
 
     @cached_property
-    def single_runs(self) -> pd.DataFrame:
-        """Scores that are not averaged over runs, with the detector's other changed select.options as text."""
-        metrics = self.tables["metrics"]
-        changed = select.options(metrics["detector_options"])
-        averages = {detector.name: getattr(detector, AVERAGE, False) for detector in DETECTORS}
-        is_averaged = [
-            given.pop(AVERAGE, averages.get(name))
-            for given, name in zip(changed, metrics["detector_name"], strict=True)
-        ]
-        rows = metrics.assign(changed=changed.map(_text), is_averaged=np.array(is_averaged, dtype=bool))
-        return rows[(rows["status"] == "ok") & (rows["runs_averaged"] == 1) & ~rows["is_averaged"]]
-
-    @cached_property
     def aurocs(self) -> pd.DataFrame:
-        """Settings and seeds × detectors and their changed select.options, in the original line-up."""
-        rows = self.single_runs
+        """Settings and seeds × detectors and their changed options, in the original line-up."""
+        rows = self.tables["metrics"]
         return _pivot(rows[rows["line_up"] == "original"], ["detector_name", "changed"], "auroc")
 
     @cached_property
@@ -81,28 +64,26 @@ class Evidence:
 
     @cached_property
     def gains(self) -> pd.DataFrame:
-        """Settings and seeds × changed select.options of LiNC's recipe; in points."""
+        """Settings and seeds × recipes and their changed options; in points."""
         accuracy = self.tables["accuracy"]
-        accuracy = accuracy.assign(changed=select.options(accuracy["recipe_options"]).map(_text))
+        accuracy = accuracy.assign(changed=select.options(accuracy["recipe_options"]).map(select.as_text))
         last = _pivot(accuracy, ["recipe_name", "changed"], "last_test")
-        return 100 * last.xs(RECIPE, axis=1, level=0).sub(last[BASELINE_RECIPE, ""], axis=0)
+        return 100 * last.sub(last[BASELINE_RECIPE, ""], axis=0)
 
-    def measured(self, setting: str, detector: str = DETECTOR, changed: str = "") -> BySeed:
-        """LiNC, or another detector in its place."""
+    def measured(self, setting: str, detector: str = DETECTOR, changed: str = "") -> pd.DataFrame:
+        """LiNC, or another detector in its place: a row per seed with auroc, lead and gain."""
         auroc = self.aurocs.reindex(columns=[(detector, changed)]).iloc[:, 0]
         found = {"auroc": auroc, "lead": auroc - self.best_other}
         if detector == DETECTOR:
-            found["gain"] = self.gains.reindex(columns=[changed])[changed]
+            found["gain"] = self.gains.reindex(columns=[(RECIPE, changed)]).iloc[:, 0]
         return _at(pd.DataFrame(found), setting).dropna(how="all")
 
     @cached_property
     def enough_gain(self) -> float:
         """Half of the paper's, in points."""
-        cells = paper.noisy_accuracy().set_index(["dataset", "rate", "recipe"])["last"]
-        with_it, without = (
-            cells[paper_dataset(self.dataset), paper.DETECTION_RATE, name] for name in (RECIPE, BASELINE_RECIPE)
-        )
-        return float(100 * (with_it - without) / 2)
+        last = paper.noisy_accuracy().pivot(index=["dataset", "rate"], columns="recipe", values="last")
+        cell = last.xs((paper_dataset(self.dataset), paper.DETECTION_RATE))
+        return float(100 * (cell[RECIPE] - cell[BASELINE_RECIPE]) / 2)
 
 
 def _pivot(rows: pd.DataFrame, columns: str | list[str], values: str) -> pd.DataFrame:
@@ -113,10 +94,6 @@ def _at(frame: Any, setting: str) -> Any:
     return frame[frame.index.get_level_values("setting") == setting].droplevel("setting")
 
 
-def _text(changed: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in changed.items())
-
-
 def _recipe_or_training(evidence: Evidence, *fields: str) -> Row:
     """LiNC with nothing but these fields changed, of its recipe or of both trainings."""
     accuracy, variants = evidence.tables["accuracy"], {}
@@ -125,20 +102,20 @@ def _recipe_or_training(evidence: Evidence, *fields: str) -> Row:
         changed = own | {name: row[name] for name in TRAINING if row[name] != evidence.unchanged[name]}
         if changed and set(changed) <= set(fields):
             wrong = f", {row['true_rate']:.0%} wrong" if "noise" in changed else ""
-            variants[_text(changed) + wrong] = evidence.measured(row["setting"], changed=_text(own))
+            variants[select.as_text(changed) + wrong] = evidence.measured(row["setting"], changed=select.as_text(own))
     return _compare(evidence, evidence.measured(evidence.here), variants)
 
 
 def _post_hoc(evidence: Evidence, field: str) -> Row:
     """Post-hoc trust that reads other epochs, or another moment of an epoch."""
-    name = "post-hoc trust"
-    tried = [text for detector, text in evidence.aurocs if detector == name and text.startswith(f"{field}=")]
+    name, rows = "post-hoc trust", evidence.tables["metrics"]
+    tried = rows.loc[(rows["detector_name"] == name) & (rows["fields"] == field), "changed"].unique()
     variants = {text: evidence.measured(evidence.here, name, text) for text in tried}
     return _compare(evidence, evidence.measured(evidence.here, name), variants, who=f"{name}: ")
 
 
 def _line_up(evidence: Evidence, name: str) -> Row:
-    rows = evidence.single_runs
+    rows = evidence.tables["metrics"]
     others = _at(_pivot(rows[rows["line_up"] == name], "detector_name", "auroc"), evidence.here)
     usual = evidence.measured(evidence.here)
     lead = usual["auroc"] - others.reindex(columns=paper.OTHERS).max(axis=1)
@@ -147,8 +124,8 @@ def _line_up(evidence: Evidence, name: str) -> Row:
 
 def _averaged(evidence: Evidence, rival: str) -> Row:
     """LiNC's scores averaged over the runs that the other detector's are averaged over."""
-    rows = evidence.tables["metrics"]
-    rows = rows[(rows["setting"] == evidence.here) & (rows["line_up"] == "original") & (rows["runs_averaged"] > 1)]
+    rows = evidence.tables["averaged"]
+    rows = rows[(rows["setting"] == evidence.here) & (rows["line_up"] == "original")]
     known = rows.groupby("detector_name")["auroc"].first()
     if not {rival, DETECTOR} <= set(known.index):
         return {}
@@ -162,32 +139,26 @@ def _epochs_read(evidence: Evidence, rival: str) -> Row:
     """The lead if the other detector reads fewer epochs; it explains a lead that is then gone."""
     rows = select.original_line_up(evidence.tables["auc_by_epochs"])
     aurocs = _at(_pivot(rows, ["detector_name", "epochs_read"], "auroc"), evidence.here)
-    if not {DETECTOR, rival} <= set(aurocs.columns.get_level_values(0)) or aurocs.empty:
+    if aurocs.empty or not {DETECTOR, rival} <= set(aurocs.columns.unique(0)):
         return {}
-    lead = aurocs[DETECTOR] - aurocs[rival]
-    by_epochs = {
-        count: lead[[count]].set_axis(["lead"], axis=1)
-        for count in (lead.columns.max(), *select.EARLY)
-        if count in lead
-    }
-    usual, *earlier = by_epochs.values()
-    variants = {f"first {count} epochs": by_epochs[count] for count in [*by_epochs][1:]}
-    is_gone = (usual["lead"] > 0) & (pd.concat(earlier, axis=1) < 0).all(axis=1)
-    return _compare(evidence, usual, variants, over=f"over {rival}: ") | {PLACE: _in_seeds(is_gone)}
+    leads = aurocs[DETECTOR] - aurocs[rival]
+    usual, early = leads.columns.max(), [epochs for epochs in select.EARLY if epochs in leads]
+    variants = {f"first {epochs} epochs": leads[epochs].to_frame("lead") for epochs in early}
+    is_gone = (leads[usual] > 0) & (leads[early] < 0).all(axis=1)
+    row = _compare(evidence, leads[usual].to_frame("lead"), variants, over=f"over {rival}: ")
+    return row and row | {PLACE: _in_seeds(is_gone)}
 
 
 def _mixture_cut(evidence: Evidence) -> Row:
     """What the noisy component holds, and what as many samples of the lowest trust as are mislabelled would hold."""
-    corrections, metrics = (
-        rows[rows["setting"] == evidence.here] for rows in (evidence.tables["corrections"], evidence.tables["metrics"])
-    )
+    metrics, corrections = evidence.tables["metrics"], evidence.tables["corrections"]
     own = metrics[(metrics["detector_name"] == DETECTOR) & (metrics["detector_options"] == "")].drop_duplicates("run")
-    could = own.set_index("run")["precision_at_rate"]
-    held = corrections[corrections["class"] == "all"].set_index("run")["noisy_recall"]
-    held = held[held.index.isin(could.index)]
-    if held.empty:
+    of_all = corrections[(corrections["setting"] == evidence.here) & (corrections["class"] == "all")]
+    shares = of_all[["run", "noisy_recall"]].merge(own[["run", "precision_at_rate"]], on="run")
+    if shares.empty:
         return {}
-    could, gain = could.reindex(held.index), evidence.measured(evidence.here)["gain"].mean()
+    held, could = shares["noisy_recall"], shares["precision_at_rate"]
+    gain = evidence.measured(evidence.here)["gain"].mean()
     return {
         GAIN: _in_seeds(held < could / 2) if gain < evidence.enough_gain else SAYS_NOTHING,
         "seeds": f"{len(held)}",
@@ -249,8 +220,11 @@ HYPOTHESES = (
 
 def hypothesis_table(tables: Tables) -> pd.DataFrame:
     """From rows on the paper's data sets, whatever was changed in their training."""
-    names = ("metrics", "accuracy", "auc_by_epochs", "curves", "corrections")
-    at_rate = {name: select.at_the_papers_rate(tables[name]) for name in names}
+    single, averaged = select.single_and_averaged(tables["metrics"])
+    at_rate = {
+        name: select.at_the_papers_rate(rows)
+        for name, rows in {**tables, "metrics": single, "averaged": averaged}.items()
+    }
     usual = select.as_in_the_paper(at_rate["accuracy"])
     usual = usual[usual["noise"] == "symmetric"].drop_duplicates("dataset").set_index("dataset", drop=False)
     evidence = [
@@ -266,17 +240,17 @@ def hypothesis_table(tables: Tables) -> pd.DataFrame:
     )
 
 
-def _compare(evidence: Evidence, usual: BySeed, variants: dict[str, BySeed], who: str = "", over: str = "") -> Row:
+def _compare(
+    evidence: Evidence, usual: pd.DataFrame, variants: dict[str, pd.DataFrame], who: str = "", over: str = ""
+) -> Row:
     """Unchanged beside changed, over the seeds that all of them have."""
     seeds = usual.index
     for variant in variants.values():
         seeds = seeds.intersection(variant.index)
     if not variants or seeds.empty:
         return {}
-    before, *_ = tables = [
-        one.reindex(seeds).reindex(columns=["auroc", "lead", "gain"]) for one in (usual, *variants.values())
-    ]
-    after = dict(zip(variants, tables[1:], strict=True))
+    before, *changed = (one.reindex(seeds, columns=["auroc", "lead", "gain"]) for one in (usual, *variants.values()))
+    after = dict(zip(variants, changed, strict=True))
     return {
         PLACE: _explains_place(before["lead"], [variant["lead"] for variant in after.values()]),
         GAIN: _explains_gain(before["gain"], [variant["gain"] for variant in after.values()], evidence.enough_gain),
@@ -287,7 +261,7 @@ def _compare(evidence: Evidence, usual: BySeed, variants: dict[str, BySeed], who
     }
 
 
-def _moved(before: BySeed, after: dict[str, BySeed], column: str, shape: str, who: str = "") -> str:
+def _moved(before: pd.DataFrame, after: dict[str, pd.DataFrame], column: str, shape: str, who: str = "") -> str:
     """`0.769 → 0.713 (warm_up=2) to 0.842 (warm_up=10)`."""
     means = {changed: rows[column].mean() for changed, rows in after.items() if rows[column].notna().all()}
     if not means or before[column].isna().any():

@@ -12,8 +12,9 @@ from benchmark.evaluation.comparisons import short_titles
 from benchmark.paper import numbers as paper
 from benchmark.reference import BASELINE_RECIPE, RECIPE
 from benchmark.wording import dataset_title, network_title, paper_dataset
+from detectors import DETECTORS
 
-Tables = dict[str, pd.DataFrame]
+Tables = Mapping[str, pd.DataFrame]
 READ = ("runs", "metrics", "accuracy", "auc_by_epochs", "curves", "corrections")  # tables of all studies
 SEEDS = ["noise_seed", "training_seed"]
 EARLY = (5, 10)  # epochs: the length of LiNC's warm-up, and that with its soft correction
@@ -23,7 +24,7 @@ NETWORK: dict[str, Any] = {"backbone": "vit_small_patch8_224.dino", "image_size"
 _KEYS = ("run", "line_up", "detector", "epochs_read", "class", "epoch", "component")
 
 
-def of_the_paper(tables: Mapping[str, pd.DataFrame], studies: Sequence[str]) -> Tables:
+def of_the_paper(tables: Tables, studies: Sequence[str]) -> dict[str, pd.DataFrame]:
     """The rows of these studies on the paper's data sets, or on files that stand for them; every run once."""
     found = {name: _on_its_datasets(join_runs(tables[name], tables["runs"]), studies) for name in READ}
     detectors = tables["metrics"][["detector", "detector_name", "detector_options"]].drop_duplicates("detector")
@@ -75,6 +76,22 @@ def original_line_up(rows: pd.DataFrame) -> pd.DataFrame:
     """Detectors as their authors describe them, with default options, that could be scored."""
     scored = rows["status"] == "ok" if "status" in rows else True
     return rows[(rows["line_up"] == "original") & (rows["detector_options"] == "") & scored]
+
+
+def single_and_averaged(metrics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of single runs, and of several averaged; `fields` and `changed` say which other options were changed."""
+    options_of = options(metrics["detector_options"])
+    averages = {detector.name: detector.averages_runs for detector in DETECTORS}
+    named = zip(metrics["detector_name"], options_of, strict=True)
+    averaged = np.array([given.pop("average_runs", averages.get(name)) for name, given in named], dtype=bool)
+    rows = metrics.assign(changed=options_of.map(as_text), fields=options_of.map(" ".join))
+    is_scored, is_several = rows["status"] == "ok", rows["runs_averaged"] > 1
+    return rows[is_scored & ~averaged & ~is_several], rows[is_scored & is_several]
+
+
+def as_text(changed: dict[str, Any]) -> str:
+    """Changed options as text."""
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
