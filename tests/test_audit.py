@@ -16,10 +16,11 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from benchmark.audit.apply_review import COLUMNS, apply_review
-from benchmark.audit.audited import read_audited
-from benchmark.audit.ranking import DETECTORS, HELD_OUT
-from benchmark.audit.run_audit import Audit, audit, audit_digest
+from benchmark.audit.apply_review import COLUMNS, apply_review, audit_digest
+from benchmark.audit.audited_data import read_audited_data
+from benchmark.audit.ranking import HELD_OUT
+from benchmark.audit.run_audit import Audit, audit
+from benchmark.audit.settings import DETECTORS
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import describe_dataset
 from benchmark.networks import Backbone
@@ -81,7 +82,7 @@ def test_every_detector_has_its_score_and_rank(audited: tuple[Path, set[str], Au
     for name in [*(detector.name for detector in DETECTORS), HELD_OUT]:
         assert (rows[f"{name} rank"] == (-rows[name]).rank(method="min")).all(), "1 is the highest score"
     assert np.allclose(rows["trust"], 1 - rows["LiNC"])
-    assert rows["sureness"].between(1 / len(CLASSES), 1).all()
+    assert rows["confidence"].between(1 / len(CLASSES), 1).all()
 
 
 def test_the_number_of_wrong_labels_is_estimated(audited: tuple[Path, set[str], Audit]) -> None:
@@ -112,13 +113,13 @@ def test_files_say_what_they_are_of(audited: tuple[Path, set[str], Audit]) -> No
     assert digest in (folder / "out" / "audit.html").read_text()
 
 
-def test_rates_tell_whom_suspicion_falls_on(audited: tuple[Path, set[str], Audit]) -> None:
+def test_flag_rates_by_class(audited: tuple[Path, set[str], Audit]) -> None:
     found = audited[2]
     rates = found.rates.set_index(["of", "which"])
     assert rates.loc[("all", ""), "samples"] == COUNT
     assert set(rates.loc["class"].index) == set(CLASSES)
     assert rates.loc["class", "samples"].sum() == COUNT
-    assert rates.loc[("all", ""), "suspected"] == pytest.approx(found.errors.share, abs=1 / COUNT)
+    assert rates.loc[("all", ""), "flagged"] == pytest.approx(found.errors.share, abs=1 / COUNT)
 
 
 def test_a_second_call_gives_the_same_bytes_without_training(
@@ -159,7 +160,7 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     path = str(tmp_path / "list.csv")
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
-    of_groups = rates[rates["of"] == "group"].set_index("which")["suspected"]
+    of_groups = rates[rates["of"] == "group"].set_index("which")["flagged"]
     assert list(of_groups.index) == ["A", "B"]
     assert of_groups["B"] > of_groups["A"] + 0.1, "all wrong labels come from there"
     rows = pd.read_csv(tmp_path / "csv" / "audit.csv")
@@ -186,9 +187,9 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
 
     assert "nowhere does not exist" in fails("audit", tmp_path / "nowhere")
     (tmp_path / "notes.txt").write_text("")
-    assert "neither a folder of images" in fails("audit", tmp_path / "notes.txt")
+    assert "is not a folder of images" in fails("audit", tmp_path / "notes.txt")
     assert "has no images in class sub-folders" in fails("audit", made("empty"))
-    assert "has one class only" in fails("audit", folder_of(made("one"), ["cat"], 50))
+    assert "has only one class" in fails("audit", folder_of(made("one"), ["cat"], 50))
     assert "10 readable images; an audit needs at least 40" in fails("audit", folder_of(made("few"), ["a", "b"], 5))
     bad = folder_of(made("bad"), ["a", "b"], 20)
     for path in bad.rglob("*.png"):
@@ -196,11 +197,11 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
     assert "None of the 40 images of bad can be read. The first:" in fails("audit", bad)
     twice = folder_of(made("twice"), ["a", "b"], 30) / "list.csv"
     twice.write_text("path,label\na/1.png,a\nb/1.png,b\na/1.png,b\n")
-    assert "'a/1.png' stands for more than one image of list" in fails("audit", twice)
+    assert "'a/1.png' is the id of more than one image of list" in fails("audit", twice)
     assert "has no column 'site'; it has path, label" in fails("audit", twice, "--group", "site")
     assert "Groups are a column of a CSV" in fails("audit", bad, "--group", "site")
     mixed = folder_of(made("mixed"), ["a", "test"], 30)
-    assert "has both splits (test) and others (a)" in fails("audit", mixed)
+    assert "has both split folders (test) and others (a)" in fails("audit", mixed)
     good = folder_of(made("good"), ["a", "b"], 25)
     assert "is a file. Choose a folder with --out DIR" in fails("audit", good, "--out", tmp_path / "notes.txt")
 
@@ -210,7 +211,7 @@ def test_nothing_of_others_is_written_over(
 ) -> None:
     """Not the images, not the audit of other data, not somebody's own labels."""
     folder, _, found = audited
-    assert "is inside the images that are audited" in fails("audit", folder / "images", "--out", folder / "images/out")
+    assert "is inside the folder of images" in fails("audit", folder / "images", "--out", folder / "images/out")
     other = folder_of(tmp_path / "images", ["a", "b"], 30)
     (other / "audit.csv").write_text("path,label\n" + "".join(f"{c}/{n}.png,{c}\n" for c in "ab" for n in range(30)))
     assert "has audit.csv, which no audit wrote" in fails("audit", other / "audit.csv", "--out", other)
@@ -221,7 +222,7 @@ def test_nothing_of_others_is_written_over(
     own.write_text("path,label\na.png,a\n")
     write_decisions(tmp_path / "d.csv", folder / "out" / "audit.csv", [(row["id"], row["given"], "skip", "")])
     said = fails("apply-review", folder / "out" / "audit.csv", tmp_path / "d.csv", "--out", own)
-    assert "is there already, and no review wrote it" in said
+    assert "exists, and no review wrote it" in said
     assert own.read_text() == "path,label\na.png,a\n"
 
 
@@ -248,7 +249,7 @@ def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_pa
     (tmp_path / "data" / "b" / "two\nlines.png").write_bytes(good)
     (tmp_path / "data" / "b" / "scan.dcm").write_bytes(good)
     (tmp_path / "data" / "b" / ".hidden").write_bytes(good)
-    found = read_audited(tmp_path / "data")
+    found = read_audited_data(tmp_path / "data")
     assert len(found.ids) == 50
     assert found.class_names == ("a", "b")
     assert {id.encode().decode() for id, _ in found.unreadable} == {
@@ -260,7 +261,7 @@ def test_a_script_without_a_guard_gets_its_audit(tmp_path: Path) -> None:
     """With worker processes, each would run the script again."""
     folder_of(tmp_path / "data", ["a", "b"], 25)
     (tmp_path / "script.py").write_text(
-        "from benchmark.audit.run_audit import audit\nfrom benchmark.networks import Backbone\n"
+        "from benchmark.audit import audit\nfrom benchmark.networks import Backbone\n"
         "print(len(audit('data', 'out', backbone=Backbone(image_size=32)).samples))\n"
     )
     command = [sys.executable, str(tmp_path / "script.py")]
@@ -273,7 +274,7 @@ def test_every_split_is_audited_and_images_stay_with_their_ids(tmp_path: Path) -
         folder = tmp_path / "data" / split
         folder.mkdir(parents=True)
         folder_of(folder, ["a", "b"], 10)
-    found = read_audited(tmp_path / "data")
+    found = read_audited_data(tmp_path / "data")
     assert len(found.ids) == 60
     for number, id in enumerate(found.ids):
         assert found.class_names[found.labels[number]] == id.split("/")[1]
@@ -360,8 +361,8 @@ def test_other_labels_share_features_and_other_pixels_do_not(tmp_path: Path) -> 
         parts = {"train": slice(0, 500), "val": slice(500, 600), "test": slice(600, None)}
         arrays = {f"{key}_images": images[part] for key, part in parts.items()}
         np.savez(tmp_path / "data.npz", **arrays, **{f"{key}_labels": labels[part] for key, part in parts.items()})
-        read_audited(tmp_path / "data.npz").write_list(tmp_path / "data.audit.json")
-        return store_id(describe_dataset(str(tmp_path / "data.audit.json")), SMALL, 1, "cpu")
+        read_audited_data(tmp_path / "data.npz").write_list(tmp_path)
+        return store_id(describe_dataset(str(tmp_path / "samples.audit.json")), SMALL, 1, "cpu")
 
     changed = images.copy()
     changed[0, 0, 0] += 1
@@ -408,7 +409,7 @@ def test_two_reviewers_are_joined_unless_they_disagree(
     write_decisions(two, table, rows[1:])
     assert (apply_review(table, [one, two], tmp_path / "labels.csv").labels["decision"] == "keep").sum() == 3
     write_decisions(two, table, [(*rows[1][:2], "ambiguous", "")])
-    assert "Reviewers decided otherwise on 1 of the samples" in fails("apply-review", table, one, two)
+    assert "Reviewers disagree on 1 of the samples" in fails("apply-review", table, one, two)
     write_decisions(two, table, [])
     assert "has no decisions" in fails("apply-review", table, two)
 
@@ -435,7 +436,7 @@ def test_decisions_of_another_audit_or_of_nobody_are_refused(
         return said
 
     keep = (row["id"], row["given"], "keep", row["given"])
-    assert "which the audit has not" in refused(("nobody", "a", "keep", "a"))
+    assert "which is not in the audit" in refused(("nobody", "a", "keep", "a"))
     assert "a second time" in refused(keep, keep)
     assert "says that the label was 'other'" in refused((row["id"], "other", "keep", "other"))
     assert "expected keep, relabel, ambiguous, skip" in refused((row["id"], row["given"], "burn", ""))

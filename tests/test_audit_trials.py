@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmark.audit.ranking import DETECTORS, HELD_OUT
+from benchmark.audit.cleanlab_comparison import out_of_sample_probabilities
+from benchmark.audit.ranking import HELD_OUT
+from benchmark.audit.settings import DETECTORS
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
-from benchmark.audit.trials import _logistic_regression
 from benchmark.cli.command_line import main
 
 COUNT = 720
@@ -85,7 +86,7 @@ def test_a_class_that_no_sample_has_left_ends_no_trial() -> None:
     """Flips may take a rare class away."""
     generator = np.random.default_rng(0)
     labels = np.repeat([0, 1, 3], [60, 60, 2])
-    probabilities = _logistic_regression(generator.normal(size=(122, 5)) + labels[:, None], labels, 5, 0)
+    probabilities = out_of_sample_probabilities(generator.normal(size=(122, 5)) + labels[:, None], labels, 5, 0)
     assert probabilities.shape == (122, 5)
     assert (probabilities[:, [2, 4]] == 0).all()
     assert (probabilities.argmax(axis=1) == labels)[:120].mean() > 0.7

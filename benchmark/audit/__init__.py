@@ -1,5 +1,16 @@
-"""Auditing your own data: rank labels, review them on a page, apply the review, and trials of the audit."""
+"""Auditing your own data: rank labels, review them on a page, apply the review; and trials of how good an audit is."""
 
-from benchmark.audit.run_audit import audit
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmark.audit.run_audit import Audit
 
 __all__ = ["audit"]
+
+
+def audit(path: Path | str, out: Path | str | None = None, **options: Any) -> "Audit":
+    """Ranks every label of a folder, a CSV or an .npz; `run_audit.audit` has the options."""
+    from benchmark.audit import run_audit  # loads torch
+
+    return run_audit.audit(path, out, **options)

@@ -1,77 +1,86 @@
-"""Writes the review page: one self-contained HTML file in which a person decides, sample by sample, on its label."""
+"""Writes the review page: one self-contained HTML file in which a person decides on labels, sample by sample."""
 
 import base64
 import math
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 
+from benchmark.audit.apply_review import audit_digest
+from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.ranking import HELD_OUT, rank_column
+from benchmark.audit.settings import DETECTORS
 from benchmark.display.page import write_html
 from benchmark.display.tables import MISSING
-from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 
+EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 ENLARGED = 96  # pixels that small images are enlarged to
-QUALITY = 85  # of thumbnails that are smaller than their image; one that is larger keeps every pixel as it was
+QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
 
 
-@dataclass(frozen=True)
-class ReviewSample:
-    id: str  # a file's name or a number: any text, but each sample has its own
-    given: int
-    suggested: int
-    sureness: float  # of the suggestion, from 0 to 1
-    component: str  # of the mixture: noisy, ambiguous, clean, or nothing
-    trust: float
-    scores: tuple[float, ...]  # one per detector
-    ranks: tuple[int, ...]  # one per detector; 1 is the most suspicious
-    thumbnail: bytes  # WebP
-    group: str = ""
+Review = dict[str, Json]  # what templates/review.html and review.js read
 
 
-@dataclass(frozen=True)
-class Review:
-    """Samples to look at, the most suspicious first; decisions name the audit, the sample's id and the class."""
+def make_review(
+    ranked: pd.DataFrame,
+    data: AuditedData,
+    shown: int,
+    size: int,
+    summary_lines: Sequence[str],
+    report: Callable[[int, int], None],
+) -> Review:
+    """The first `shown` samples of the list with thumbnails of this size, and typical samples of each class."""
+    number_of = {id: number for number, id in enumerate(data.ids)}
+    class_of = {name: number for number, name in enumerate(data.class_names)}
+    detectors = [*(detector.name for detector in DETECTORS), HELD_OUT]
 
-    title: str
-    audit: str  # the digest that says which audit the decisions belong to
-    class_names: tuple[str, ...]
-    detectors: tuple[str, ...]
-    samples: tuple[ReviewSample, ...]
-    examples: tuple[tuple[bytes, ...], ...]  # per class, WebP of typical samples
-    summary_lines: tuple[str, ...]
+    def picture(id: str, size: int) -> str:
+        number = number_of[id]
+        return thumbnail(np.asarray(data.images[number : number + 1][0]), size)
 
-    def __post_init__(self) -> None:
-        ids = [sample.id for sample in self.samples]
-        for what, names in [("samples", ids), ("classes", self.class_names)]:
-            if repeated := [name for name, times in Counter(names).items() if times > 1]:
-                raise LincBenchError(f"decisions could not tell {what} of the same name apart: {repeated[:5]}")
-            if unwritable := [name for name in names if not _is_writable(name)]:
-                raise LincBenchError(f"names of {what} cannot be written as UTF-8: {unwritable[:5]}")
-        classes = len(self.class_names)
-        if len(self.examples) != classes:
-            raise LincBenchError(f"a review of {classes} classes has examples of {len(self.examples)}")
-        for sample in self.samples:
-            if not (0 <= sample.given < classes and 0 <= sample.suggested < classes):
-                raise LincBenchError(f"sample {sample.id!r} has a label that is none of the {classes} classes")
-            if not len(sample.scores) == len(sample.ranks) == len(self.detectors):
-                raise LincBenchError(f"sample {sample.id!r} needs a score and a rank of each detector")
+    samples, top = [], ranked.head(shown)
+    for done, row in enumerate(top.to_dict("records"), 1):
+        sample = {
+            "id": row["id"],
+            "given": class_of[row["given"]],
+            "suggested": class_of[row["suggested"]],
+            "confidence": _text(row["confidence"], ".0%"),
+            "component": row["component"],
+            "trust": _text(row["trust"], ".3g"),
+            "group": row.get("group", ""),
+            "scores": [_text(row[name], ".4g") for name in detectors],
+            "ranks": [int(row[rank_column(name)]) for name in detectors],
+            "thumbnail": picture(row["id"], size),
+        }
+        samples.append(sample)
+        report(done, len(top))
+    least_suspicious = {name: rows["id"].tail(EXAMPLES)[::-1] for name, rows in ranked.groupby("given")}
+    return {
+        "title": f"Audit of {data.name}: labels to review",
+        "summary_lines": list(summary_lines),
+        "audit": audit_digest(ranked),  # decisions name it
+        "classes": list(data.class_names),
+        "detectors": detectors,
+        "examples": [[picture(id, EXAMPLE_SIZE) for id in least_suspicious[name]] for name in data.class_names],
+        "samples": samples,
+    }
 
 
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
     scripts = ("review_decisions.js", "review.js")
-    write_html(path, "review.html", ("page.css", "review.css"), scripts, {"review": review, "data": _data(review)})
+    write_html(path, "review.html", ("page.css", "review.css"), scripts, {"review": review})
 
 
-def thumbnail(image: np.ndarray, size: int = 96) -> bytes:
-    """An 8-bit grey or RGB image as a WebP with no side longer than `size`.
+def thumbnail(image: np.ndarray, size: int = 96) -> str:
+    """An 8-bit grey or RGB image as a WebP in base 64, with no side longer than `size`.
 
-    A small image is enlarged by a whole factor, without loss, so that its pixels can be seen.
+    A small image is enlarged by a whole factor, without loss, so that its pixels are visible.
     """
     picture = Image.fromarray(image[..., 0] if image.shape[2:] == (1,) else image)
     longest = max(picture.size)
@@ -80,42 +89,8 @@ def thumbnail(image: np.ndarray, size: int = 96) -> bytes:
     picture = picture.resize((width, height), Image.Resampling.NEAREST if factor >= 1 else Image.Resampling.LANCZOS)
     written = BytesIO()
     picture.save(written, format="webp", lossless=factor >= 1 and longest <= ENLARGED, quality=QUALITY)
-    return written.getvalue()
+    return base64.b64encode(written.getvalue()).decode()
 
 
-def _data(review: Review) -> dict[str, Json]:
-    """What templates/review.js reads: numbers as they are shown, pictures in base 64."""
-    return {
-        "audit": review.audit,
-        "classes": list(review.class_names),
-        "detectors": list(review.detectors),
-        "examples": [[_base64(picture) for picture in pictures] for pictures in review.examples],
-        "samples": [
-            {
-                "id": sample.id,
-                "given": sample.given,
-                "suggested": sample.suggested,
-                "sureness": _shown(sample.sureness, ".0%"),
-                "component": sample.component,
-                "trust": _shown(sample.trust, ".3g"),
-                "scores": [_shown(score, ".4g") for score in sample.scores],
-                "ranks": list(sample.ranks),
-                "picture": _base64(sample.thumbnail),
-                "group": sample.group,
-            }
-            for sample in review.samples
-        ],
-    }
-
-
-def _shown(value: float, form: str) -> str:
+def _text(value: float, form: str) -> str:
     return format(value, form).replace("%", " %").replace("-", "−") if math.isfinite(value) else MISSING
-
-
-def _base64(picture: bytes) -> str:
-    return base64.b64encode(picture).decode()
-
-
-def _is_writable(name: str) -> bool:
-    """Names of files need not be: what is no UTF-8 on disk has half characters in Python."""
-    return name == name.encode(errors="ignore").decode()

@@ -1,4 +1,4 @@
-"""How well audits did on labels that were made wrong (`audit_trials.py`), as tables."""
+"""Tables of the trials of audits: how many of the first labels are wrong, and how good the estimates are."""
 
 from collections.abc import Callable
 
@@ -13,20 +13,20 @@ AUDIT, RANDOM = "audit", "random"
 CLEANLAB, CLEANLAB_HELD_OUT = "cleanlab", "cleanlab, with held-out"
 SETTING = ["backbone", "image_size", "trainings"]
 PRECISION_NOTE = (
-    "Labels were flipped to another class drawn evenly, before the audit saw them. Audit: the combined rank. cleanlab: "
-    "from the lowest label quality, with out-of-sample probabilities of logistic regression on the same embeddings; "
-    "with those of *held-out* its ranking would be that of held-out."
+    "Labels were flipped to another class, uniformly at random, before the audit saw them. Audit: the combined rank. "
+    "cleanlab: from the lowest label quality, with out-of-sample probabilities of logistic regression on the same "
+    "embeddings; with those of *held-out* its ranking would be that of held-out."
 )
 SPREAD_NOTE = (
-    "± is the standard deviation over trials, each with its own flips and training seeds; in brackets, where there are "
-    "five or more, the 95 % interval of the mean."
+    "± is the standard deviation over trials, each with its own flips and training seeds; in brackets, for five or "
+    "more trials, the 95 % interval of the mean."
 )
 COUNT_NOTE = (
-    "Estimates: mean over trials (least to most). Claims noise: the lower end of the interval exceeds 1 %. Wrong are "
-    "the labels that were flipped; those that the data had wrong before are not known, and count against the estimate. "
-    "At 0 % trials have the same images and labels, and differ in folds and training seeds only. The method's "
-    "constants were chosen on half of the training images of the MedMNIST data sets, with other flips; digits had no "
-    "part in it."
+    "Estimates: mean over trials (minimum to maximum). Claims noise: the lower end of the interval exceeds 1 %. Wrong "
+    "are the labels that were flipped; errors that the data had before are unknown, and count against the estimate. "
+    "At 0 %, trials have the same images and labels and differ only in folds and training seeds. The method's "
+    "constants were chosen on half of the training images of the MedMNIST data sets, with other flips; digits were "
+    "not used."
 )
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pandas as pd
 
 from benchmark.audit.apply_review import apply_review
-from benchmark.audit.ranking import Means
-from benchmark.audit.run_audit import DEFAULT_BACKBONE, audit
+from benchmark.audit.run_audit import RATES as FLAG_RATES
+from benchmark.audit.run_audit import audit
+from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.audit.trials import RATES, try_audit
 from benchmark.cli.terminal import say, terminal
 from benchmark.disk.results_folder import ResultsFolder
@@ -16,7 +17,7 @@ from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
 from benchmark.report.report import report_trials
 
-SHARES = ("suspected", "suggested otherwise", "in the noisy component", "error rate")
+SHARES = (*FLAG_RATES, "error rate")
 
 
 def audit_labels(options: argparse.Namespace) -> int:
@@ -36,8 +37,8 @@ def audit_labels(options: argparse.Namespace) -> int:
     )
     _print_rates("Flag rates by class and group", audited.rates)
     say(
-        "Suspected: the top of the list, as many as are estimated to be wrong (–: no clear evidence of any). "
-        "Suggested otherwise: held-out classifiers prefer another class. Noisy component: of the mixture over trust."
+        "Flagged: the top of the list, as many as are estimated to be wrong (–: no clear evidence of any). "
+        "Other label suggested: held-out classifiers prefer another class. Noisy component: of the mixture over trust."
     )
     for sentence in audited.sentences:
         say(sentence)
@@ -63,9 +64,9 @@ def run_trials(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace) -> Means:
+def _settings(options: argparse.Namespace) -> AuditSettings:
     name, size = options.backbone or DEFAULT_BACKBONE.name, options.image_size or DEFAULT_BACKBONE.image_size
-    return Means(
+    return AuditSettings(
         seeds=tuple(range(options.seeds)),
         backbone=replace(DEFAULT_BACKBONE, name=name, image_size=size),
         weights=options.weights,

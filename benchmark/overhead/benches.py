@@ -4,6 +4,7 @@ Nothing is kept: records go to a folder that the caller deletes.
 """
 
 import copy
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +15,13 @@ import torch
 from torch import Tensor
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.disk.files import new_array, open_array
 from benchmark.networks.loading import load_backbone, set_up_torch
 from benchmark.networks.preprocessing import preprocess
 from benchmark.networks.split_model import SplitModel
 from benchmark.record import RunRecord, RunShape, Signal
-from benchmark.record.history import RECORDING, Charge, History, Stopwatch
+from benchmark.record.history import Charge, Stopwatch
 from benchmark.record.recorders import Recorder, RunContext
+from benchmark.record.run_record import write_record
 from benchmark.record.signals import recorders_of
 from benchmark.runs.pipeline import dataset_of, training_data
 from benchmark.runs.plan import Unit
@@ -31,10 +32,10 @@ EVALUATED = 2  # samples of validation and test, whose cost is the same for ever
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: the seconds of each clock run, those of the whole loop, and the record."""
+    """One run: the seconds of each clock run, the seconds that no clock measured, and the record."""
 
     laps: Mapping[Charge, Sequence[float]]
-    whole: float
+    outside_clocks: float
     record: RunRecord
 
     @property
@@ -79,25 +80,15 @@ class Workbench:
             return recorders_of(signals, RunContext(self.shape, folder, model, self.data, self.images))
 
         job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
-        stopwatch = Stopwatch(self.settings.device, self.settings.threads)
+        stopwatch, began = Stopwatch(self.settings.device, self.settings.threads), time.perf_counter()
         started = stopwatch.elapsed
         history, left_behind = recipe.run(job)
-        arrays = self._write(folder, signals, left_behind, history)
         stopwatch.add_background(history.stopwatch.background)
+        outside_clocks = stopwatch.elapsed - started - sum(history.seconds.values())
         labels, classes = self.data.train.labels.cpu().numpy(), self.data.num_classes
-        record = RunRecord(labels, classes, self.settings.epochs, arrays)
-        return Measured(history.laps, stopwatch.elapsed - started, record)
-
-    def _write(
-        self, folder: Path, signals: Sequence[Signal], left_behind: Mapping[Signal, np.ndarray], history: History
-    ) -> dict[str, np.ndarray]:
-        """Writes the signals that the recipe left behind, at their expense, and opens all of them."""
-        for signal, array in left_behind.items():
-            with history.clock(Charge(RECORDING, (signal.key,))):
-                stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
-                stored[:] = array
-                stored.flush()
-        return {signal.key: open_array(folder / f"{signal.key}.npy") for signal in signals}
+        keys = [signal.key for signal in signals]
+        record = write_record(folder, {}, labels, classes, history, left_behind, keys, began)
+        return Measured(history.laps, outside_clocks, record)
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,6 @@ def observe(
     def of_baselines(seconds: Callable[[Measured], float]) -> float:
         return sum(map(seconds, baselines)) / len(baselines)
 
-    def outside_clocks(run: Measured) -> float:
-        return run.whole - sum(run.seconds.values())
-
     def steady_steps(run: Measured) -> float:
         """As if every epoch were a fast one: other programs on the machine can only slow an epoch down."""
         laps = run.laps[STEPS]
@@ -89,12 +86,13 @@ def observe(
     of_standard = epochs / variant.recipe.passes(epochs)  # share of this run's steps
     own_steps, baseline_steps = steady_steps(run) * of_standard, of_baselines(steady_steps)
     baseline_objective = of_baselines(lambda baseline: baseline.seconds[OBJECTIVE]) * own_steps / baseline_steps
+    baseline_outside = of_baselines(lambda baseline: baseline.outside_clocks)
     return Observation(
         base=run.seconds[STEPS] * of_standard + baseline_objective,
         objective=objective_cost(variant.recipe, run, epochs, baseline_objective),
         signals=signal_costs(variant, run),
         slower=own_steps - baseline_steps,
-        outside=outside_clocks(run) - of_baselines(outside_clocks) if variant.recipe.records else 0.0,
+        outside=run.outside_clocks - baseline_outside if variant.recipe.records else 0.0,
         laps=run.laps,
         baseline_objective=baseline_objective,
         scoring=scoring,
@@ -116,7 +114,7 @@ def signal_costs(variant: Variant, run: Measured) -> dict[str, float]:
     """Seconds by signal key; signals of one recorder share its cost."""
     known = [signal.key for signal in variant.signals]
     if not variant.recipe.records:  # a training of its own, beside the one whose classifier is used
-        own = run.whole - run.seconds[EVALUATION]
+        own = run.outside_clocks + sum(run.seconds.values()) - run.seconds[EVALUATION]
         return {key: own / len(known) for key in known}
     costs: defaultdict[str, float] = defaultdict(float)
     for (_, payers), seconds in run.seconds.items():

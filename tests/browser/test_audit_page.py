@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -15,6 +16,7 @@ from tests.browser.test_review import _content, _press
 from tests.test_audit import COUNT, SMALL, write_folder
 
 
+@pytest.mark.long
 def test_a_folder_is_audited_reviewed_and_corrected(chromium: Chrome, tmp_path: Path) -> None:
     wrong = write_folder(tmp_path / "images")  # whose classes and files have quotes, brackets, spaces, other scripts
     found = audit(tmp_path / "images", tmp_path / "out", backbone=SMALL, workers=1, say=lambda text: None)

@@ -1,9 +1,9 @@
-// A list of samples, one of them in view, and a person who decides on it: most quickly by keyboard.
+// A list of samples, one of them in view; the reviewer decides on it by keyboard or mouse.
 const searched = samples.map((sample) => sample.id.toLowerCase());
 const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-const spareRows = 4; // above and below what is seen of the list
+const spareRows = 4; // drawn above and below the visible part of the list
 
-let passing = []; // the numbers of samples that pass the filters
+let passing = []; // the numbers of the samples that match the filters
 let drawn = new Map(); // from a sample's number to its row in the list
 let current = -1; // the number of the sample in view
 
@@ -13,7 +13,7 @@ function decide(decision, label = null) {
   filter();
   const isLeft = (number) => !decided.has(number);
   const next = passing.find((number) => number > current && isLeft(number)) ?? passing.find(isLeft);
-  at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (none is left here)" : ""}`;
+  at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (no sample is left)" : ""}`;
   show(next ?? current);
 }
 
@@ -92,9 +92,9 @@ function drawBadge(badge, number) {
 }
 
 function newRow(number) {
-  const { id, given, suggested, picture } = samples[number];
+  const { id, given, suggested, thumbnail } = samples[number];
   const change = element("span", "change", element("bdi", "", classes[given]), " → ", element("bdi", "", classes[suggested]));
-  const row = element("div", "row", pictureOf(picture), element("bdi", "id", id), change, element("span", "badge"));
+  const row = element("div", "row", pictureOf(thumbnail), element("bdi", "id", id), change, element("span", "badge"));
   row.id = "row-" + number;
   row.dataset.number = number;
   row.setAttribute("role", "option");
@@ -105,7 +105,7 @@ function rowHeight() {
   return 3.5 * parseFloat(getComputedStyle(document.documentElement).fontSize); // as in review.css
 }
 
-// Only rows that are seen, or nearly so, are in the page: thousands of samples scroll as lightly as ten.
+// Only rows in or near the visible part are in the page, so thousands of samples scroll as fast as ten.
 function drawList() {
   const height = rowHeight();
   const first = Math.max(0, Math.floor(at("list").scrollTop / height) - spareRows);
@@ -146,7 +146,7 @@ function drawSample() {
   if (current < 0) return;
   const sample = samples[current];
   const action = decided.get(current);
-  at("picture").src = "data:image/webp;base64," + sample.picture;
+  at("picture").src = "data:image/webp;base64," + sample.thumbnail;
   at("picture").alt = "Sample " + sample.id;
   at("name").textContent = sample.id;
   drawBadge(at("decision"), current);
@@ -161,7 +161,7 @@ function drawSample() {
   at("relabel").setAttribute("aria-pressed", action?.decision === "relabel" && action.label === sample.suggested);
   [...at("classes").children].forEach((button, label) => button.setAttribute("aria-pressed", action?.label === label));
   at("label").value = "";
-  for (const fact of ["sureness", "trust", "component", "group"]) {
+  for (const fact of ["confidence", "trust", "component", "group"]) {
     at(fact).textContent = sample[fact];
     at(fact).parentElement.hidden = !sample[fact];
   }
@@ -187,7 +187,7 @@ function move(isDown) {
   if (next !== undefined) show(next);
 }
 
-// Classes that are called 0 … 9 have the key of their name, any others that of their place: 1 … 9 and 0.
+// Classes named 0 … 9 have the key of their name, other classes the key of their position: 1 … 9 and 0.
 function keyOf(label) {
   if (classes.every((name) => /^\d$/.test(name))) return classes[label];
   return label < 10 ? String((label + 1) % 10) : "";
@@ -245,7 +245,7 @@ at("other").addEventListener("submit", (event) => {
   choose(Number(at("label").value));
 });
 at("label").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !at("label").value) return; // with nothing chosen yet, the list opens
+  if (event.key !== "Enter" || !at("label").value) return; // without a choice, Enter opens the list
   event.preventDefault();
   at("other").requestSubmit();
 });

@@ -1,4 +1,4 @@
-// What was decided, where it is kept, and how it is exported; review.js shows it.
+// The decisions: stored in the browser, undone, exported as CSV. review.js displays them.
 "use strict";
 
 const at = (id) => document.getElementById(id);
@@ -6,11 +6,11 @@ const { audit, classes, detectors, examples, samples } = JSON.parse(at("review")
 const numberOf = new Map(samples.map((sample, number) => [sample.id, number]));
 const storageKey = "linc-bench-review-" + audit;
 const signs = { keep: "✓", relabel: "→", ambiguous: "?", skip: "–" };
-const unkept = "This browser does not store the decisions: export them before you close or reload the page.";
+const notStored = "This browser does not store decisions. Export them before you close or reload the page.";
 
-let actions = []; // { id, given, decision, label } in the order they were made; the last about a sample holds
-let others = []; // the same, of samples that are not on this page
-let decided = new Map(); // from a sample's number to the action that holds
+let actions = []; // { id, given, decision, label } in the order they were made; the last one of a sample counts
+let others = []; // the same, for samples that are not on this page
+let decided = new Map(); // from a sample's number to the action that counts
 let isSafe = true; // stored or exported
 
 function warn(text) {
@@ -25,11 +25,6 @@ function isAction(action) {
   return isGiven && Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
 }
 
-// Pages of an older version did not store the given label.
-function withGiven(action) {
-  return action && !("given" in Object(action)) ? { ...action, given: samples[numberOf.get(action.id)]?.given } : action;
-}
-
 function load() {
   let text = null;
   let stored = [];
@@ -37,14 +32,14 @@ function load() {
   try {
     text = localStorage.getItem(storageKey);
   } catch {
-    warn(unkept);
+    warn(notStored);
   }
   try {
-    const found = JSON.parse(text ?? "[]").map(withGiven);
+    const found = JSON.parse(text ?? "[]");
     stored = found.filter(isAction);
     if (stored.length < found.length) warn("Some stored decisions of this audit cannot be read.");
   } catch {
-    warn("There are stored decisions of this audit, but they cannot be read.");
+    warn("The stored decisions of this audit cannot be read.");
   }
   actions = stored.filter((action) => numberOf.has(action.id));
   others = stored.filter((action) => !numberOf.has(action.id));
@@ -58,7 +53,7 @@ function store() {
     warn("");
   } catch {
     isSafe = false;
-    warn(unkept);
+    warn(notStored);
   }
 }
 
@@ -86,7 +81,7 @@ function inWords({ decision, label }) {
   return verbs[decision] + (label === null ? "" : classes[label]);
 }
 
-// One line per reviewed sample, in the order of the list, then those that a longer page showed; quoted as RFC 4180 has it.
+// One line per reviewed sample in the order of the list, then samples of longer pages; quoted as in RFC 4180.
 function asCsv() {
   const shown = [...samples.keys()].filter((number) => decided.has(number)).map((number) => decided.get(number));
   const elsewhere = new Map(others.map((action) => [action.id, action])).values();

@@ -1,0 +1,195 @@
+"""The data that an audit reads: every labelled image of a folder, a CSV or an .npz, whatever its split.
+
+An image that cannot be read is listed and left out, since one of thousands should not end an audit.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.data import image_files
+from benchmark.data.datasets import AUDITED, Images, load_dataset
+from benchmark.data.npz_files import KEY_OF_SPLIT, read_npz
+from benchmark.disk.files import write_json
+from benchmark.errors import LincBenchError
+from benchmark.identity import bytes_digest, file_digest
+
+FEWEST = 40  # images; fewer are too few to learn from
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class AuditedData:
+    """Samples in the order of the data, with their labels as given."""
+
+    source: Path
+    name: str
+    identity: str  # changes when a pixel or a label does
+    pixels: str  # changes when a pixel does
+    ids: tuple[str, ...]
+    class_names: tuple[str, ...]
+    labels: np.ndarray
+    images: Images
+    unreadable: tuple[tuple[str, str], ...] = ()  # ids with the reasons
+    groups: tuple[str, ...] = ()  # one per sample, if the data have groups
+    paths: tuple[str, ...] = ()  # one per sample, if they differ from the ids
+
+    def write_list(self, folder: Path) -> Path:
+        """Writes the samples as a data set of their own, so that workers need not look for images again."""
+        images: dict[str, object] = {"npz": str(self.source.absolute())}
+        if isinstance(self.images, image_files.FileImages):
+            images = {"files": [str(file.absolute()) for file in self.images.paths]}
+        about = {"name": self.name, "identity": self.identity, "images": self.pixels}
+        path = folder / f"samples{AUDITED}"
+        write_json(path, about | images | {"class_names": self.class_names, "labels": self.labels.tolist()})
+        return path
+
+
+def read_audited_data(
+    path: Path, group_column: str | None = None, report: Report = lambda done, total: None
+) -> AuditedData:
+    kind = path.suffix.lower()
+    if group_column is not None and kind != ".csv":
+        raise LincBenchError(f"Groups are a column of a CSV, and {path} is not a CSV. Leave out --group.")
+    if kind == ".npz" and path.is_file():
+        data = _from_npz(path)
+    elif kind == ".csv" and path.is_file():
+        data = _from_rows(path, path.stem, list(_rows_of_csv(path, group_column)), report)
+    elif path.is_dir():
+        data = _from_rows(path, path.resolve().name, list(_rows_of_folder(path)), report)
+    else:
+        problem = "is not a folder of images, a .csv file or an .npz file" if path.exists() else "does not exist"
+        raise LincBenchError(f"{path} {problem}. Expected a folder with a sub-folder per class, a .csv or an .npz.")
+    if len(data.class_names) < 2:
+        raise LincBenchError(f"{path} has only one class; an audit needs at least two.")
+    if len(data.ids) < FEWEST:
+        raise LincBenchError(f"{path} has {len(data.ids)} readable images; an audit needs at least {FEWEST}.")
+    return data
+
+
+def write_digits(folder: Path) -> Path:
+    """scikit-learn's digits as an .npz file."""
+    arrays: dict[str, np.ndarray] = {}
+    for key, split in zip(KEY_OF_SPLIT.values(), load_dataset("digits").splits, strict=True):
+        arrays |= {f"{key}_images": np.asarray(split.images), f"{key}_labels": split.labels[:, None]}
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "digits.npz", allow_pickle=False, **arrays)
+    return folder / "digits.npz"
+
+
+def _from_npz(path: Path) -> AuditedData:
+    splits = read_npz(path)
+    images = [images for images, _ in splits.values()]
+    if len({array.shape[1:] for array in images}) > 1:
+        shapes = [array.shape for array in images]
+        raise LincBenchError(f"The splits of {path} have images of different shapes: {shapes}.")
+    ids = [f"{KEY_OF_SPLIT[split]}/{number}" for split, (_, labels) in splits.items() for number in range(len(labels))]
+    class_names, labels = image_files.numbered([str(label) for _, labels in splits.values() for label in labels])
+    identity, everything = f"sha256:{file_digest(path)}", np.concatenate(images)
+    pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.data)))}"
+    return AuditedData(path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything)
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: str
+    label: str
+    path: Path | None  # None if there is no such image file
+    problem: str = ""  # why it cannot be audited
+    group: str = ""
+    name: str = ""  # of the file, as the CSV has it
+
+
+def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
+    rows = image_files.read_rows(path)
+    if group_column is not None and group_column not in rows[0]:
+        raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(map(str, rows[0]))}.")
+    for line, row in enumerate(rows, start=2):
+        name, label = row["path"] or "", (row["label"] or "").strip()
+        file, problem = None, "" if label else f"Line {line} of {path} has no label."
+        try:
+            file = image_files.file_inside(path, line, name) if label else None
+        except LincBenchError as error:
+            problem = str(error)
+        group = row[group_column] or "" if group_column else ""
+        yield _Row(row.get("id") or name, label, file, problem, group, name)
+
+
+def _rows_of_folder(folder: Path) -> Iterator[_Row]:
+    children = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+    splits = [child for child in children if child.name in image_files.SPLIT_OF_NAME]
+    if splits and len(splits) < len(children):
+        other = next(child.name for child in children if child not in splits)
+        raise LincBenchError(
+            f"{folder} has both split folders ({splits[0].name}) and others ({other}). Put the class folders into the "
+            "split folders, or rename the class folders that are called like a split."
+        )
+    for root in splits or [folder]:
+        for path in sorted(root.glob("*/**/*")):
+            if path.is_dir() or path.name.startswith("."):
+                continue
+            is_image = path.suffix.lower() in image_files.SUFFIXES
+            id, label = path.relative_to(folder).as_posix(), path.relative_to(root).parts[0]
+            yield _Row(id, label, path if is_image else None, "" if is_image else "it has no image file extension")
+
+
+def _from_rows(source: Path, name: str, rows: Sequence[_Row], report: Report) -> AuditedData:
+    if not rows:
+        raise LincBenchError(f"{source} has no images in class sub-folders; expected {source}/CLASS/IMAGE.png.")
+    repeated = [id for id, count in Counter(row.id for row in rows).items() if count > 1]
+    if repeated:
+        raise LincBenchError(
+            f"'{repeated[0]}' is the id of more than one image of {name} (as are {len(repeated) - 1} other ids). Give "
+            "each image an id of its own, by its path or by the column `id`."
+        )
+    digests, problems = zip(*_look_at(rows, report), strict=True)
+    readable = [row for row, problem in zip(rows, problems, strict=True) if not problem]
+    if not readable:
+        raise LincBenchError(f"None of the {len(rows):,} images of {name} can be read. The first: {problems[0]}")
+    class_names, labels = image_files.numbered([row.label for row in readable])
+    described = (repr((_printable(row.id), row.label, digest)) for row, digest in zip(rows, digests, strict=True))
+    groups, paths = [row.group for row in readable], [row.name or row.id for row in readable]
+    ids = tuple(row.id for row in readable)
+    return AuditedData(
+        source,
+        name,
+        f"sha256:{bytes_digest(row.encode() for row in described)}",
+        f"sha256:{bytes_digest(digest.encode() for digest in digests if digest)}",
+        ids,
+        class_names,
+        labels,
+        image_files.FileImages([row.path for row in readable if row.path is not None]),
+        tuple((_printable(row.id), problem) for row, problem in zip(rows, problems, strict=True) if problem),
+        tuple(groups) if any(groups) else (),
+        tuple(paths) if tuple(paths) != ids else (),
+    )
+
+
+def _printable(name: str) -> str:
+    """File names that are not UTF-8 have surrogate characters in Python, which cannot be written."""
+    return name.encode(errors="backslashreplace").decode()
+
+
+def _look_at(rows: Sequence[_Row], report: Report) -> Iterator[tuple[str, str]]:
+    """The digest of each file, and why it cannot be read as an image, if it cannot."""
+
+    def look(row: _Row) -> tuple[str, str]:
+        if row.path is None:
+            return "", row.problem
+        names = row.id + row.label
+        if names != _printable(names) or set(names) & {"\n", "\r", "\0"}:
+            return "", "its name is not UTF-8 or has a line break; rename it"
+        try:
+            image_files.decode(row.path)
+            return file_digest(row.path), ""
+        except (LincBenchError, OSError) as error:
+            return "", str(error)
+
+    with ThreadPoolExecutor() as threads:  # decoders release the interpreter's lock
+        for number, seen in enumerate(threads.map(look, rows), 1):
+            yield seen
+            report(number, len(rows))

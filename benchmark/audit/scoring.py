@@ -1,0 +1,58 @@
+"""Trains on the given labels and scores them, by the same pipeline as a study: an interrupted audit can be resumed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from rich.filesize import decimal
+
+from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.settings import DETECTORS, AuditSettings
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.errors import LincBenchError
+from benchmark.execution.executors import make_executor
+from benchmark.execution.progress import Progress, duration
+from benchmark.record import EMBEDDING
+from benchmark.record.run_record import open_record
+from benchmark.runs.estimate import estimate
+from benchmark.runs.pipeline import carry_out
+from benchmark.runs.plan import Plan, Sources, plan_study
+from benchmark.runs.scores import read_scores
+
+
+@dataclass(frozen=True)
+class Scored:
+    scores: dict[str, np.ndarray]  # by detector name; higher is more suspicious
+    embedding: np.ndarray  # of the pretrained network: samples × dimensions
+
+
+def score_labels(
+    data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
+) -> Scored:
+    results.prepare()
+    plan = _plan(data, results, settings)
+    expected = estimate(plan, settings.workers)
+    say(
+        f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
+        f"{duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk."
+    )
+    with make_executor(settings.workers) as executor:
+        outcomes = carry_out(plan, executor, progress)
+    for outcome in outcomes:
+        if outcome.error is not None or outcome.failures:
+            why = outcome.error or "; ".join(f"{detector}: {reason}" for detector, reason in outcome.failures.items())
+            raise LincBenchError(f"The audit failed: {why} (details: {results.log(outcome.run_id)})")
+    with_embedding = next(unit for unit in plan.units if EMBEDDING in unit.signals)
+    scores = {}
+    for detector in DETECTORS:
+        files = [unit.score_file(detector) for unit in plan.units if detector in unit.detectors]
+        scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
+    return Scored(scores, np.array(open_record(with_embedding.folder)[EMBEDDING]))
+
+
+def _plan(data: AuditedData, results: ResultsFolder, settings: AuditSettings) -> Plan:
+    samples = data.write_list(results.root)
+    plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
+    if any(unit.info.identity != data.identity for unit in plan.units):
+        raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
+    return plan

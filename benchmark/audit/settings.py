@@ -1,0 +1,54 @@
+"""The settings of an audit, and the study that trains and scores its samples."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.identity import Json, settings_of
+from benchmark.networks import Backbone
+from benchmark.reference import DETECTOR
+from benchmark.runs.studies import Grid, LineUp, Study
+from benchmark.training import TrainingSettings
+from benchmark.wording import network_title
+from detectors import detector_named
+
+DETECTORS = tuple(map(detector_named, (DETECTOR, "EL2N", "Data-IQ", "nearest neighbours")))
+EPOCHS, BATCH_SIZE = max(detector.training.min_epochs for detector in DETECTORS), 64
+DEFAULT_BACKBONE = Backbone()
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """Scores are means over the training seeds."""
+
+    seeds: tuple[int, ...] = (0,)
+    backbone: Backbone = DEFAULT_BACKBONE
+    weights: Path | None = None
+    workers: int = 1
+
+    @property
+    def network(self) -> str:
+        return f"{network_title(self.backbone.name)} at {self.backbone.image_size} px"
+
+    def training(self, samples: int) -> TrainingSettings:
+        return TrainingSettings(epochs=EPOCHS, batch_size=min(BATCH_SIZE, samples // 4))
+
+    def study(self, dataset: Path, samples: int) -> Study:
+        """Training on the given labels of one data set, with no noise added."""
+        grid = Grid(
+            datasets=(str(dataset),),
+            rates=(0.0,),
+            training_seeds=self.seeds,
+            backbone=self.backbone,
+            training=self.training(samples),
+            recipes=(),
+            line_ups=(LineUp("audit", DETECTORS),),
+        )
+        return Study("audit", "labels of one's own data", (grid,))
+
+    def as_json(self, samples: int) -> dict[str, Json]:
+        return {
+            "backbone": settings_of(self.backbone),
+            "training": settings_of(self.training(samples)),
+            "seeds": self.seeds,
+            "detectors": [settings_of(detector) for detector in DETECTORS],
+        }
