@@ -107,8 +107,9 @@ def _checked(decisions_csv: Path, samples: pd.DataFrame, audit_csv: Path) -> pd.
         ),
     ):
         if is_wrong.any():
-            row = decisions.assign(actual=given)[is_wrong].iloc[0]
-            raise LincBenchError(f"Line {row.name + 2} of {decisions_csv} {problem.format_map(row)}.")
+            first = int(is_wrong.to_numpy().argmax())
+            row = decisions.assign(actual=given).iloc[first]
+            raise LincBenchError(f"Line {first + 2} of {decisions_csv} {problem.format_map(row)}.")
     return decisions
 
 
