@@ -127,7 +127,7 @@ def test_a_second_call_gives_the_same_bytes_without_training(
 ) -> None:
     folder, _, _ = audited
     before = {name: (folder / "out" / name).read_bytes() for name in ("audit.csv", "audit.html", "rates.csv")}
-    monkeypatch.setattr("benchmark.runs.pipeline.train_record", lambda unit: pytest.fail("it is there already"))
+    monkeypatch.setattr("benchmark.runs.run_unit.train_unit", lambda *_: pytest.fail("it is there already"))
     audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
     assert {name: (folder / "out" / name).read_bytes() for name in before} == before
 

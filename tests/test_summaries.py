@@ -6,10 +6,10 @@ import pandas as pd
 from rich.console import Console
 
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.schema import TABLES
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.comparisons import in_common, short_titles
-from benchmark.evaluation.evaluate import JUDGEMENT
-from benchmark.evaluation.figure_data import epochs_read
+from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.groups import effort_table
 from benchmark.report.report import make_report
 from benchmark.report.study_tables import accuracy_summary, detection_summary
@@ -121,7 +121,8 @@ def test_the_page_of_a_study_of_several_settings_is_written(tmp_path: Path) -> N
     about |= dict.fromkeys(numbers, 1)
     for name in ("runs", "metrics", "accuracy"):
         rows = STUDY["accuracy" if name == "runs" else name]
-        missing = {column: 0.5 for column in JUDGEMENT if column not in rows}
+        floats = [column for column, kind in TABLES["metrics"].columns.items() if kind is float]
+        missing = {column: 0.5 for column in floats if column not in rows}
         rows.assign(**missing | about).to_csv(tmp_path / f"{name}.csv", index=False)
     make_report(ResultsFolder(tmp_path), None, Console(quiet=True))
     page = (tmp_path / "report.html").read_text()

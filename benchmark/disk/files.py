@@ -91,15 +91,8 @@ def write_checksums(folder: Path) -> None:
     write_json(folder / CHECKSUMS, found)
 
 
-def has_checksums(folder: Path) -> bool:
-    """Folders from before there were seals have none."""
-    return (folder / CHECKSUMS).exists()
-
-
 def find_damage(folder: Path) -> str | None:
-    """What is wrong with a sealed folder, in words; every byte is read."""
-    if not has_checksums(folder):
-        return None
+    """What is wrong with a folder that has checksums, in words; every byte is read."""
     try:
         expected = json.loads((folder / CHECKSUMS).read_text())
         wrong = [

@@ -14,12 +14,12 @@ from rich.console import Console
 from benchmark.audit.trial_tables import trial_groups
 from benchmark.disk.files import write_json, write_text
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder
+from benchmark.disk.schema import STUDY_TABLES
 from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.canvas import save
 from benchmark.display.page import Page, PageFigure, PageTable, Section, write_page
 from benchmark.display.tables import Group, as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.evaluation.evaluate import TABLES
 from benchmark.overhead.figures import draw_overhead
 from benchmark.overhead.tables import COST_NOTES, overhead_groups
 from benchmark.paper import diagram
@@ -141,7 +141,7 @@ def _write_tables(results: ResultsFolder, name: str, groups: dict[str, Group]) -
 
 
 def _paper_groups(results: ResultsFolder) -> dict[str, Group]:
-    return paper_groups({table: read_table(results, table) for table in TABLES})
+    return paper_groups({table.name: read_table(results, table.name) for table in STUDY_TABLES})
 
 
 def report_trials(results: ResultsFolder, console: Console) -> None:
@@ -214,7 +214,7 @@ def _rows_of(results: ResultsFolder, study: str, runs: Collection[str] | None = 
         of_study = everything["study"] == study if "study" in everything else everything["run"].isin(of_runs)
         return everything[of_study & (everything["run"].isin(runs) if runs else True)]
 
-    of_study = {table: rows(table) for table in TABLES}
+    of_study = {table.name: rows(table.name) for table in STUDY_TABLES}
     tables = {table: join_runs(some, of_study["runs"]) for table, some in of_study.items()}
     if tables["runs"].empty or "protocol" not in tables["metrics" if len(tables["metrics"]) else "runs"]:
         raise LincBenchError(
