@@ -239,7 +239,7 @@ def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGTERM)
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 143, said
-    assert "the same command goes on from there" in said
+    assert "rerun the same command to continue" in said
 
 
 def test_a_killed_worker_of_dask_is_replaced_and_the_bytes_are_the_same(
