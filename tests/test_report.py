@@ -1,74 +1,187 @@
-"""Tables, claims and the page: what they say, and that they come from the committed files alone."""
+"""The report: from the CSV tables alone, only what changed is made again, and only its own files are deleted."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
+from rich.console import Console
 
-from benchmark.cli.command_line import main
-from benchmark.display.tables import as_latex, escape_latex, mean_and_spread
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.display.canvas import Drawing
+from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
 from benchmark.evaluation.comparisons import against_reference
+from benchmark.report import readme
+from benchmark.report.make_report import make_report
 from benchmark.report.study_tables import epochs_table, rank_table, speed_table
-
-ABOUT = {
-    "backbone": "vit_small_patch14_dinov2",
-    "image_size": 112,
-    "epochs": 70,
-    "batch_size": 128,
-    "noise": "symmetric",
-}
-ABOUT |= {"learning_rate": 5e-4, "weight_decay": 1e-4, "protocol": "p", "images": "cached"}
+from tests.made_up_study import made_up_study, write_study
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything that `report` makes."""
+    """Everything that the report wrote."""
     made = [path for part in ("tables", "figures") for path in (folder / part).rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in [*made, folder / "report.html"]}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in [*made, *folder.glob("report.*")]}
 
 
-def test_report_gives_the_same_bytes_from_the_committed_files_alone(copied: Path, tmp_path: Path) -> None:
-    first = files(copied)
-    assert {"tables/demo-modified/claims.md", "tables/demo-modified/auc.tex", "report.html"} <= set(first)
-    assert main(["report", "--results", str(copied)]) == 0
-    assert files(copied) == first
-    alone = tmp_path / "clone" / "results"
-    alone.mkdir(parents=True)
-    for table in copied.glob("*.csv"):
-        shutil.copy(table, alone)
-    assert main(["report", "--results", str(alone)]) == 0
-    assert files(alone) == first
+def report(folder: Path, study: str | None = None) -> None:
+    make_report(ResultsFolder(folder), study, Console(quiet=True))
 
 
-def test_old_figures_go_and_what_another_command_is_writing_stays(copied: Path) -> None:
-    folder = copied / "figures" / "demo-modified"
-    for name in ("older.svg", ".roc_curves.svg.123"):
-        (folder / name).touch()
-    assert main(["report", "--results", str(copied)]) == 0
-    assert not (folder / "older.svg").exists()
-    assert (folder / ".roc_curves.svg.123").exists()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder of two small studies with few figures, and its report."""
+    folder = tmp_path_factory.mktemp("made") / "results"
+    study = made_up_study({"digits": 300}, (0.2,), {"LiNC": ("linc", 0.97), "AUM": ("standard", 0.95)})
+    study |= {name: study[name][:0] for name in ("agreement", "auc_by_epochs", "data_maps", "trust_histograms")}
+    other = {name: rows.assign(study="other", run=rows["run"] + "-other") for name, rows in study.items()}
+    for tables in (study, other):
+        write_study(ResultsFolder(folder), tables)
+    report(folder)
+    return folder
 
 
-def test_the_page_shows_every_table_figure_and_what_was_run(copied: Path) -> None:
-    page = (copied / "report.html").read_text()
-    for expected in ("LiNC as a corrector", "Claim beside measurement", "AUROC by epochs read", "trust", "torch"):
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "results"))
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of figures that are drawn."""
+    names: list[str] = []
+    render = Drawing.render
+    monkeypatch.setattr(Drawing, "render", lambda self, pixels: names.append(self.name) or render(self, pixels))
+    return names
+
+
+def change_one_row(folder: Path) -> None:
+    rows = pd.read_csv(folder / "metrics.csv", dtype=str, keep_default_na=False)
+    rows.loc[rows["study"] == "made-up", "auroc"] = "0.8125"
+    rows.to_csv(folder / "metrics.csv", index=False)
+
+
+def test_nothing_is_made_again_if_nothing_changed(folder: Path, drawn: list[str]) -> None:
+    first, times = files(folder), {path: path.stat().st_mtime_ns for path in folder.rglob("*.svg")}
+    report(folder)
+    assert drawn == []
+    assert files(folder) == first
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.svg")} == times
+
+
+def test_a_changed_row_makes_again_what_shows_it_with_the_bytes_of_a_full_report(
+    folder: Path, drawn: list[str], tmp_path: Path
+) -> None:
+    change_one_row(folder)
+    report(folder)
+    assert set(drawn) == {"auc_by_detector_original", "auc_by_rate_original", "variants"}, "all that reads it"
+    clean = tmp_path / "clean"
+    clean.mkdir()
+    for table in folder.glob("*.csv"):
+        shutil.copy(table, clean)
+    report(clean)
+    assert files(clean) == files(folder)
+
+
+def test_a_file_that_was_edited_or_deleted_is_made_again(folder: Path, drawn: list[str]) -> None:
+    first = files(folder)
+    (folder / "figures" / "other" / "roc_curves_original.svg").unlink()
+    (folder / "tables" / "other" / "auc.md").write_text("edited")
+    (folder / "report.html").write_text("edited")
+    report(folder)
+    assert drawn == ["roc_curves_original"]
+    assert files(folder) == first
+
+
+def test_only_files_that_the_report_wrote_are_deleted(folder: Path) -> None:
+    figures = folder / "figures" / "made-up"
+    kept = [figures / "own.svg", figures / ".roc_curves.svg.123", folder / "tables" / "made-up" / "notes.md"]
+    for path in kept:
+        path.write_text("mine")
+    rows = pd.read_csv(folder / "roc.csv", dtype=str, keep_default_na=False)
+    rows[rows["study"] != "made-up"].to_csv(folder / "roc.csv", index=False)
+    report(folder)
+    assert all(path.read_text() == "mine" for path in kept)
+    assert not (figures / "roc_curves_original.svg").exists()
+    assert "roc_curves_original" not in json.loads((folder / "report.json").read_text())["figures/made-up"]["note"]
+
+
+def test_a_manifest_never_leads_outside_the_folder(folder: Path) -> None:
+    """Somebody else may have written it."""
+    outside = folder.parent / "outside.svg"
+    outside.write_text("mine")
+    manifest = json.loads((folder / "report.json").read_text())
+    manifest["figures/made-up/old"] = {"made_from": "", "files": {"../../../outside.svg": ""}, "note": None}
+    manifest["figures/made-up/older"] = {"made_from": "", "files": {str(outside): ""}, "note": None}
+    (folder / "report.json").write_text(json.dumps(manifest))
+    change_one_row(folder)
+    report(folder)
+    assert outside.read_text() == "mine"
+
+
+def test_a_damaged_manifest_makes_everything_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Drawing, "render", lambda self, pixels: {f"{self.name}.svg": b"<svg/>"})
+    (folder / "report.json").write_text("{")
+    report(folder)
+    assert {path.read_bytes() for path in folder.rglob("*.svg")} == {b"<svg/>"}
+
+
+def test_a_report_of_one_study_leaves_the_figures_of_others(folder: Path, drawn: list[str]) -> None:
+    change_one_row(folder)
+    report(folder, "other")
+    assert drawn == []
+    assert "0.8125" in (folder / "report.html").read_text(), "the page has all studies"
+
+
+def test_the_page_shows_every_table_figure_and_run(made: Path) -> None:
+    page = (made / "report.html").read_text()
+    for expected in ("LiNC as a corrector", "Test accuracy", "ROC curve of every detector", "Runs and their settings"):
         assert expected in page
-    assert page.count("data:image/") == len(list((copied / "figures").rglob("*.svg")))
+    assert page.count('src="data:image/svg') == len(list((made / "figures").rglob("*.svg")))
+
+
+def test_a_real_run_has_a_report(copied: Path) -> None:
+    assert {"tables/demo-modified/claims.md", "tables/demo-modified/auc.tex", "report.html"} <= set(files(copied))
+
+
+def test_readme_blocks_are_rewritten_between_their_markers(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made, "results")
+    shutil.move("results/figures", "figures")
+    begin, end = "<!-- results of made-up: written by `linc-bench report` -->\n", "<!-- end of made-up -->"
+    text = f"Before\n{begin}old\n{end}\n![figure](figures/made-up/roc_curves_original.png)\n"
+    Path("README.md").write_text(text)
+    report(Path("results"))
+    filled = Path("README.md").read_text()
+    assert filled.startswith(f"Before\n{begin}**Detection, original line-up: digits, 20% symmetric noise")
+    assert filled.endswith(text.partition("old\n")[2])
+    assert [path.name for path in Path("figures").rglob("*.png")] == ["roc_curves_original.png"]
+    Path("README.md").write_text(text)
+    report(Path("results"))
+    assert Path("README.md").read_text() == filled, "an edited block is made again"
+    assert readme.block_names() == {"made-up"}
+
+
+def test_tables_that_were_not_written_by_this_version_are_an_error(folder: Path, fails: Callable[..., str]) -> None:
+    rows = pd.read_csv(folder / "runs.csv", dtype=str).drop(columns="protocol")
+    rows.to_csv(folder / "runs.csv", index=False)
+    assert "lacks the columns protocol" in fails("report", "--results", folder)
+
+
+def test_unknown_and_missing_studies_are_errors(made: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    assert "other" in fails("report", "othr", "--results", made)
+    assert "linc-bench run demo" in fails("report", "demo", "--results", made)
+    assert "has no results of any study yet" in fails("report", "--results", tmp_path / "nothing")
 
 
 def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.DataFrame:
     rows = [
-        {"dataset": "digits", "rate": 0.2, "setting": setting, "training_seed": seed, "line_up": "original", **ABOUT}
-        | {
-            "detector": detector,
-            "auroc": value,
-            "status": "ok",
-            "true_rate": 0.2,
-            "runs_averaged": 1,
-            "recipe": "standard",
-        }
-        | {"minus_linc": 0.02, "minus_linc_low": low, "minus_linc_high": high}
+        {"dataset": "digits", "setting": setting, "training_seed": seed, "line_up": "original", "detector": detector}
+        | {"auroc": value, "status": "ok", "minus_linc": 0.02, "minus_linc_low": low, "minus_linc_high": high}
         for setting in ("a", "b")
         for seed in (0, 1)
         for detector, value in (("LiNC", auroc - 0.02), ("AUM", auroc))
@@ -80,12 +193,12 @@ def test_better_and_worse_need_an_interval_in_every_run() -> None:
     aum = metrics()[lambda rows: rows["detector"] == "AUM"]
     assert against_reference(aum) == "+0.0200, better"
     assert against_reference(aum.assign(minus_linc_low=[-0.01, 0.01, 0.01, 0.01])) == "+0.0200, unclear"
-    behind = aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)
-    assert against_reference(behind) == "-0.0200, worse"
+    worse = aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)
+    assert against_reference(worse) == "-0.0200, worse"
     assert against_reference(aum.assign(minus_linc=np.nan)) == "–"
 
 
-def test_ranks() -> None:
+def test_ranks_need_several_settings() -> None:
     ranks = rank_table(metrics())
     assert list(ranks["detector"]) == ["AUM", "LiNC"]
     assert list(ranks["mean rank"]) == ["1.00", "2.00"]
@@ -93,9 +206,7 @@ def test_ranks() -> None:
 
 
 def test_epochs_and_speed_tables() -> None:
-    rows = pd.DataFrame(
-        {"detector": "AUM", "epochs_read": [1, 2, 3, 4], "auroc": [0.5, 0.9, 0.8, 0.7]} | {"line_up": "original"}
-    )
+    rows = pd.DataFrame({"detector": "AUM", "epochs_read": [1, 2, 3, 4], "auroc": [0.5, 0.9, 0.8, 0.7]})
     assert epochs_table(rows).iloc[0].to_dict() == {
         "detector": "AUM", "1": "0.5000", "2": "0.9000", "3": "0.8000", "4": "0.7000", "best": "0.9000 after 2",
     }  # fmt: skip
@@ -105,7 +216,13 @@ def test_epochs_and_speed_tables() -> None:
     assert speed_table(speed).iloc[0]["ViT"] == "0.5 ms (400 × plain)"
 
 
-def test_latex_takes_any_name() -> None:
+def test_columns_of_numbers_are_found_by_their_content() -> None:
+    table = pd.DataFrame({"recipe": ["a", "b"], "AUROC": ["0.9 ± 0.1", "–"], "n": [1, 2], "note": ["0.9 after 2", "–"]})
+    assert are_numbers(in_cells(table)) == [False, True, True, False]
+    assert as_markdown("T", table).splitlines()[3] == "| --- | ---: | ---: | --- |"
+
+
+def test_latex_escapes_names() -> None:
     assert (
         escape_latex("50 % ± a_b {x} \\ <i>") == r"50 \% $\pm$ a\_b \{x\} \textbackslash{} \textless{}i\textgreater{}"
     )
@@ -118,8 +235,3 @@ def test_latex_takes_any_name() -> None:
 def test_an_interval_over_seeds_needs_five_of_them() -> None:
     assert mean_and_spread(pd.Series([1.0, 2.0, 3.0, 4.0]), 1) == "2.5 ± 1.3"
     assert mean_and_spread(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), 2) == "3.00 ± 1.58 [1.04, 4.96]"
-
-
-def test_files_of_an_older_version_are_told_in_a_sentence(copied: Path, fails: Callable[..., str]) -> None:
-    (copied / "runs.csv").unlink()
-    assert "older version" in fails("report", "--results", copied)

@@ -1,20 +1,14 @@
 """Studies of several settings in one table, under names that people use."""
 
-from pathlib import Path
-
 import pandas as pd
-from rich.console import Console
 
-from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import TABLES
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.comparisons import in_common, short_titles
-from benchmark.evaluation.epochs import epochs_read
+from benchmark.evaluation.figure_data import epochs_read
 from benchmark.paper.groups import effort_table
-from benchmark.report.report import make_report
-from benchmark.report.study_tables import accuracy_summary, detection_summary
+from benchmark.report.study_tables import accuracy_summary, detection_summary, study_groups
 from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns
-from tests.test_plots import made_up_study
+from tests.made_up_study import made_up_study
 
 STUDY = made_up_study()
 
@@ -28,7 +22,7 @@ def test_names_are_those_that_people_use() -> None:
     assert network_title("resnet18") == "resnet18"
 
 
-def test_only_what_differs_is_told() -> None:
+def test_titles_name_what_varies() -> None:
     rows = pd.DataFrame({"dataset": ["breastmnist"] * 2, "rate": [0.1, 0.2], "epochs": [70, 70]})
     assert varying_columns(rows, ("dataset", "rate", "epochs")) == ["rate"]
     told = varying_columns(rows, ("dataset", "rate", "epochs"), always=("dataset",))
@@ -57,7 +51,7 @@ def test_a_detector_that_was_not_measured_everywhere_has_no_rank() -> None:
 
 
 def test_accuracy_has_a_row_per_recipe_and_a_column_per_rate() -> None:
-    accuracy = STUDY["accuracy"].assign(protocol="p")
+    accuracy = STUDY["accuracy"]
     table = accuracy_summary(accuracy)
     assert list(table.columns) == ["data set", "recipe", "20% noise", "50% noise"]
     assert len(table) == 4
@@ -69,11 +63,11 @@ def test_accuracy_has_a_row_per_recipe_and_a_column_per_rate() -> None:
     assert "%" not in in_common(accuracy), "rates differ"
 
 
-def test_effort_is_told_per_data_set() -> None:
+def test_effort_has_a_row_per_data_set() -> None:
     runs = STUDY["accuracy"].assign(seconds=1800.0)
     table = effort_table(runs).set_index("data set")
-    assert table.loc["digits", "runs"] == 12
-    assert table.loc["digits", "hours"] == "6.00"
+    assert table.loc["digits", "runs"] == 8
+    assert table.loc["digits", "hours"] == "4.00"
     assert table.loc["digits", "noise rates"] == "20%, 50%"
 
 
@@ -85,7 +79,7 @@ def test_aurocs_are_computed_densely_where_most_changes() -> None:
 
 
 def test_rows_are_joined_with_what_is_known_of_their_runs() -> None:
-    runs = STUDY["accuracy"].assign(protocol="p", recipe_name="", recipe_options="")
+    runs = STUDY["runs"]
     rows = runs[["study", "run"]].head(1).assign(auroc=0.9)
     joined = join_runs(rows, runs)
     assert (joined.loc[0, "dataset"], joined.loc[0, "auroc"]) == (runs.loc[0, "dataset"], 0.9)
@@ -93,11 +87,11 @@ def test_rows_are_joined_with_what_is_known_of_their_runs() -> None:
 
 def test_rows_that_have_these_columns_keep_their_own() -> None:
     """A run that failed is not in the table of runs."""
-    failed = STUDY["metrics"].assign(protocol="p", recipe_name="", recipe_options="", run="failed")
+    failed = STUDY["metrics"].assign(run="failed")
     assert join_runs(failed, failed[:0]) is failed
 
 
-def test_settings_that_differ_in_little_are_told_apart() -> None:
+def test_settings_that_differ_in_little_have_different_titles() -> None:
     accuracy = STUDY["accuracy"].query("dataset == 'digits' and rate == 0.2").assign(protocol="p")
     other = accuracy.assign(learning_rate=1e-4, setting="other", protocol="q")
     table = accuracy_summary(pd.concat([accuracy, other]))
@@ -107,24 +101,8 @@ def test_settings_that_differ_in_little_are_told_apart() -> None:
     assert len(set(short_titles(pd.concat([accuracy, alike])).values())) == 2
 
 
-def test_the_page_of_a_study_of_several_settings_is_written(tmp_path: Path) -> None:
-    """From the small files alone, as a clone has them."""
-    about = {"protocol": "p", "weights": "", "path": "", "seconds": 1.0, "commit": "c", "machine": "m"}
-    about |= dict.fromkeys(("python", "torch", "timm", "numpy", "scikit-learn", "medmnist"), "1")
-    numbers = (
-        "best_batch_mean",
-        "last_batch_mean",
-        "test_by_noisy_validation",
-        "test_by_clean_validation",
-        "epochs_used",
-    )
-    about |= dict.fromkeys(numbers, 1)
-    for name in ("runs", "metrics", "accuracy"):
-        rows = STUDY["accuracy" if name == "runs" else name]
-        floats = [column for column, kind in TABLES["metrics"].columns.items() if kind is float]
-        missing = {column: 0.5 for column in floats if column not in rows}
-        rows.assign(**missing | about).to_csv(tmp_path / f"{name}.csv", index=False)
-    make_report(ResultsFolder(tmp_path), None, Console(quiet=True))
-    page = (tmp_path / "report.html").read_text()
-    assert "made-up: Detection in every setting" in page
-    assert "made-up: Accuracy in every setting" in page
+def test_a_study_of_several_settings_is_summarised() -> None:
+    groups = study_groups(STUDY)
+    assert list(groups)[:2] == ["summary", "accuracy-summary"]
+    assert groups["summary"].for_print
+    assert not groups["auc"].for_print

@@ -15,7 +15,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.display.tables import for_terminal
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
-from benchmark.report.report import report_trials
+from benchmark.report.make_report import report_trials
 
 SHARES = (*FLAG_RATES, "error rate")
 

@@ -10,7 +10,7 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
 from benchmark.overhead.profiling import Effort, profile
-from benchmark.report.report import report_overhead
+from benchmark.report.make_report import report_overhead
 from benchmark.runs.plan import Sources
 from benchmark.runs.studies import Grid, LineUp, study_named
 

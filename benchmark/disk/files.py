@@ -1,4 +1,4 @@
-"""Files and folders that are written atomically, with checksums; locks; arrays on disk."""
+"""Files that are either whole or not there: folders renamed into place, locks, and arrays on disk."""
 
 import errno
 import json
@@ -21,31 +21,31 @@ from filelock import FileLock, Timeout
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 
-# What numpy, zipfile and json raise for a file that is damaged or has another format.
+# What numpy, zipfile and json raise for a file that is damaged, or that is something else.
 UNREADABLE = (
     OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, MemoryError, OverflowError,
     RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error, struct.error,
 )  # fmt: skip
-FILE_ERRORS = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
+OF_A_FILE = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
 CHECKSUMS = "checksums.json"
-PARTIAL, OLD = ".partial-", ".old-"  # prefixes of a folder's name while it is filled, and while it is replaced
+PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
 BLOCK_BYTES = 2**20
-SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what a zip file may unpack to
+SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what an honest zip file unpacks to
 
 
 @contextmanager
 def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
-    """Waits for a lock at most so many seconds; the system releases it when the process that holds it dies."""
+    """Waits until no other process holds `name`, at most so many seconds; the system frees it when a process dies."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         lock = FileLock(folder / f"{name}.lock", fallback_to_soft=False).acquire(timeout=seconds)
     except Timeout:
-        raise LincBenchError(f"{name} is in use by another command; wait until it has ended.") from None
+        raise LincBenchError(f"{name} is in use by another command; wait until that has ended.") from None
     except (NotImplementedError, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
             raise
         raise LincBenchError(
-            f"The file system of {folder} has no locks, so two commands could overwrite each other's files. Choose "
+            f"The file system of {folder} has no locks, so two commands could spoil each other's work there. Choose "
             "another with --results DIR, or have it mounted with locks (Lustre: -o flock)."
         ) from error
     with lock:
@@ -54,9 +54,9 @@ def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yields a folder to fill; at the end it is renamed to `path`, and on an error it is deleted.
+    """Yields a folder to fill; at the end it becomes `path` in one step, and on an error it vanishes.
 
-    The caller holds a lock, so that what a killed process left behind can be deleted here.
+    The caller holds a lock, so what a killed process left behind can be swept away here.
     """
     partial, old = path.with_name(f"{PARTIAL}{path.name}"), path.with_name(f"{OLD}{path.name}")
     if old.exists() and not path.exists():  # killed between the two steps below
@@ -81,39 +81,48 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether it says nothing about the file: the disk is unavailable, memory is full, or permission is missing."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in FILE_ERRORS)
+    """It says nothing of the file: the disk is away, memory or open files are used up, or it belongs to another."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_A_FILE)
 
 
 def write_checksums(folder: Path) -> None:
-    """Notes the size and checksum of every file, so that any damage is detected."""
-    files = {file.name: _size_and_checksum(file) for file in sorted(folder.iterdir()) if file.name != CHECKSUMS}
-    write_json(folder / CHECKSUMS, files)
+    """Notes the size and checksum of every file, so that damage is seen however small it is."""
+    found = {file.name: _sum(file) for file in sorted(folder.iterdir()) if file.name != CHECKSUMS}
+    write_json(folder / CHECKSUMS, found)
+
+
+def has_checksums(folder: Path) -> bool:
+    """Folders from before there were seals have none."""
+    return (folder / CHECKSUMS).exists()
 
 
 def find_damage(folder: Path) -> str | None:
-    """What is wrong with a finished folder, in words; every byte is read."""
+    """What is wrong with a sealed folder, in words; every byte is read."""
+    if not has_checksums(folder):
+        return None
     try:
         expected = json.loads((folder / CHECKSUMS).read_text())
-        changed = [name for name, known in expected.items() if _size_and_checksum(folder / name) != known]
+        wrong = [
+            name for name, known in expected.items() if not isinstance(known, dict) or _sum(folder / name) != known
+        ]
     except UNREADABLE as error:
         if is_transient(error):
             raise
         return f"{type(error).__name__}: {error}"
-    return f"{', '.join(changed)} changed since it was written" if changed else None
+    return f"{', '.join(wrong)} changed since it was written" if wrong else None
 
 
-def _size_and_checksum(file: Path) -> dict[str, Json]:
+def _sum(file: Path) -> dict[str, Json]:
     with file.open("rb") as opened:
         return {"bytes": file.stat().st_size, "crc32": checksum(iter(lambda: opened.read(BLOCK_BYTES), b""))}
 
 
 def checksum(blocks: Iterable[bytes]) -> str:
     """A cyclic redundancy check: against accidents, not against people, and faster than a disk."""
-    value = 0
+    found = 0
     for block in blocks:
-        value = zlib.crc32(block, value)
-    return f"{value:08x}"
+        found = zlib.crc32(block, found)
+    return f"{found:08x}"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -135,7 +144,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     buffer = BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, allow_pickle=False, **arrays)
     write_bytes(path, buffer.getvalue())
 
 
@@ -150,7 +159,7 @@ def write_json(path: Path, value: Json) -> None:
 
 
 def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.memmap:
-    """An array on disk to be filled. Its space is allocated now: a full disk is an error here, not a crash later."""
+    """An array on disk to be filled. Its room is reserved now: a full disk is an error here, not a crash later."""
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
@@ -169,16 +178,16 @@ def check_unpacked_size(path: Path) -> None:
         unpacked = sum(member.file_size for member in file.infolist())
     if unpacked > LARGEST_BYTES or unpacked > max(SMALL_BYTES, LARGEST_RATIO * path.stat().st_size):
         raise LincBenchError(
-            f"{path} is refused: its {path.stat().st_size:,} bytes would unpack to {unpacked:,}, more than images or "
-            "weights do."
+            f"{path} says that its {path.stat().st_size:,} bytes unpack to {unpacked:,}; no file of images or weights "
+            "does that. It is refused."
         )
 
 
 class MappedRows:
     """Rows of an array on disk, read many at a time in any order.
 
-    All of them are announced to the system before the first is read: on a cold disk that is about twenty times faster
-    than reading page by page.
+    The system is told of all of them before the first is touched: on a cold disk that is some twenty times faster than
+    letting it find out page by page.
     """
 
     def __init__(self, path: Path, window: slice) -> None:

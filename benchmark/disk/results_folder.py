@@ -1,4 +1,4 @@
-"""The layout of a results folder: the only module that joins these paths."""
+"""Where everything lies in a results folder: the only module that joins these paths."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ def slug(text: str) -> str:
 class ResultsFolder:
     root: Path = DEFAULT_RESULTS
 
-    # Reproducible, and not committed.
+    # What can be made again, and is not committed.
     def run(self, run_id: str) -> Path:
         return self.root / "runs" / run_id
 
@@ -49,7 +49,7 @@ class ResultsFolder:
         return self.root / "running" / f"{run_id}.json"
 
     def all_running(self) -> list[str]:
-        """Runs that are marked as being trained; a killed process leaves its mark."""
+        """Runs that say they are being trained; one that was killed may still say so."""
         return sorted(path.stem for path in (self.root / "running").glob("*.json"))
 
     def failed(self, run_id: str) -> Path:
@@ -74,6 +74,11 @@ class ResultsFolder:
     def page(self) -> Path:
         return self.root / "report.html"
 
+    @property
+    def manifest(self) -> Path:
+        """What the report wrote, and from what."""
+        return self.root / "report.json"
+
     def tables(self, study: str) -> Path:
         return self.root / "tables" / study
 
@@ -82,7 +87,7 @@ class ResultsFolder:
 
     @property
     def is_default(self) -> bool:
-        """Whether it is the one of the current folder, whose README and figures are written too."""
+        """Of the folder that we are in, whose README and figures are written too."""
         return self.root.resolve() == DEFAULT_RESULTS.resolve()
 
     def check(self) -> None:
@@ -90,7 +95,7 @@ class ResultsFolder:
             raise LincBenchError(f"The results folder {self.root} is a file. Choose a folder with --results DIR.")
 
     def prepare(self) -> None:
-        """Fails early where nothing could be written later."""
+        """Fails early, with a sentence, where nothing could be written later."""
         self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -99,5 +104,5 @@ class ResultsFolder:
         except OSError as error:
             raise LincBenchError(
                 f"The results folder {self.root} cannot be written to ({error.strerror}). "
-                "Choose another with --results DIR, or fix its permissions."
+                "Choose another with --results DIR, or mend its permissions."
             ) from error

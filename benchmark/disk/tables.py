@@ -17,8 +17,12 @@ SEPARATOR = "|"  # between the values of a series in one cell
 
 def read_table(results: ResultsFolder, name: str) -> pd.DataFrame:
     """Typed columns, one row per value of a series; a table that is not there is empty, with all its columns."""
+    return typed(read_as_text(results, name), name)
+
+
+def typed(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Rows of text with the table's types, one row per value of a series."""
     table = TABLES[name]
-    rows = read_as_text(results, name)
     if table.series:
         cells = rows.assign(**{column: rows[column].str.split(SEPARATOR) for column in table.series})
         rows = cells.explode(list(table.series), ignore_index=True)

@@ -1,30 +1,32 @@
-"""What all figures share: theme, styles, grids of panels, legends, and files with the same bytes every time."""
+"""What all figures share: theme, styles, grids of panels, legends, heat maps, and files with the same bytes always."""
 
 import matplotlib
 
 matplotlib.use("Agg")
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from PIL import Image
 
-from benchmark.disk.files import write_bytes
+from benchmark.display.svg import minify
 
 COLOURS = sns.color_palette("colorblind")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vPX<>"  # 45 pairs with the lines before one comes again
 DPI = 150
 LABEL_WIDTH, TITLE_WIDTH = 48, 42  # characters of a detector's label per line, beside a panel and above it
-LINC_STYLE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2.4}
+REFERENCE_STYLE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2.4}
 
 sns.set_theme(context="paper", style="ticks")
 plt.rcParams.update(
@@ -68,7 +70,7 @@ def panels(
     return figure, list(axes.flat[:count])
 
 
-def room(labels: list[str]) -> tuple[float, int]:
+def label_margin(labels: list[str]) -> tuple[float, int]:
     """Inches that labels beside a panel need, and how many lines the longest has."""
     lines = [label.split("\n") for label in labels]
     return 0.3 + 0.06 * max(len(line) for label in lines for line in label), max(len(label) for label in lines)
@@ -114,15 +116,47 @@ def _columns(axes: list[Axes]) -> int:
     return 1 if grid is None else grid.ncols
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """SVG and PNG, with the same bytes every time; a palette makes the PNG a third as large."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once, not for every format
-    vector, pixels, smaller = BytesIO(), BytesIO(), BytesIO()
-    figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+def heat_map(axis: Axes, table: pd.DataFrame, number: str, limit: float) -> AxesImage:
+    """A heat map from −limit to limit with a number in each cell."""
+    values = table.to_numpy(dtype=float)
+    image = axis.imshow(values, cmap="PuOr_r", vmin=-limit, vmax=limit)
+    for (row, column), value in np.ndenumerate(values):
+        text = number.format(value).replace("-", "−") if np.isfinite(value) else "–"
+        colour = "white" if abs(value) > 0.65 * limit else "black"
+        axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)
+    axis.tick_params(length=0)
+    return image
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure before it is drawn: the function, the rows it is drawn from, and the caption."""
+
+    name: str
+    draw: Callable[..., Figure | None]
+    rows: tuple[pd.DataFrame, ...]
+    caption: str
+
+    def render(self, with_pixels: bool) -> dict[str, bytes]:
+        """SVG, and PNG if it is wanted, by file name; nothing if there is nothing to draw."""
+        figure = self.draw(*self.rows)
+        if figure is None:
+            return {}
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once, not for every format
+        vector = BytesIO()
+        figure.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+        files = {f"{self.name}.svg": minify(vector.getvalue().decode()).encode()}
+        if with_pixels:
+            files[f"{self.name}.png"] = _as_png(figure)
+        plt.close(figure)
+        return files
+
+
+def _as_png(figure: Figure) -> bytes:
+    """With a palette, which makes it a third as large."""
+    pixels, smaller = BytesIO(), BytesIO()
     figure.savefig(pixels, format="png")
-    plt.close(figure)
     indexed = Image.open(pixels).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     indexed.save(smaller, format="png", optimize=True, dpi=(DPI, DPI))
-    write_bytes(folder / f"{name}.svg", vector.getvalue())
-    write_bytes(folder / f"{name}.png", smaller.getvalue())
+    return smaller.getvalue()

@@ -3,17 +3,18 @@
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
+from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from benchmark.disk.files import write_text
+from benchmark.disk.results_folder import slug
 from benchmark.display.tables import are_numbers, in_cells
 from benchmark.errors import LincBenchError
 
@@ -52,12 +53,12 @@ class PageTable:
 @dataclass(frozen=True)
 class PageFigure:
     caption: str
-    picture: bytes
-    kind: str = "svg+xml"  # or "webp"
+    svg: str
 
     @property
-    def address(self) -> str:
-        return f"data:image/{self.kind};base64," + base64.b64encode(self.picture).decode()
+    def address(self) -> Markup:
+        """A quarter shorter than in base 64; what would end the attribute, or the address, is escaped."""
+        return Markup("data:image/svg+xml," + quote(self.svg, safe=" !$'()*+,-./:;<=>?@[]^_`{|}~"))
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,6 @@ class Section:
     text: str = ""
     tables: tuple[PageTable, ...] = ()
     figures: tuple[PageFigure, ...] = ()
-    part: str = ""  # of the page; sections of a part stand together in the contents
-
-    @property
-    def heading(self) -> str:
-        return f"{self.part}: {self.title}" if self.part else self.title
 
     @property
     def paragraphs(self) -> list[str]:
@@ -81,46 +77,82 @@ class Section:
 
 
 @dataclass(frozen=True)
+class PagePart:
+    """Sections that stand together in the contents, as HTML."""
+
+    name: str
+    title: str
+    contents: tuple[tuple[str, str], ...]  # anchors and titles of its sections
+    html: str
+
+    @classmethod
+    def of(cls, name: str, title: str, sections: Sequence[Section]) -> "PagePart":
+        html = _environment().get_template("part.html").render(part=title, sections=sections)
+        return cls(name, title, tuple((section.anchor, section.title) for section in sections), html)
+
+    @classmethod
+    def from_page(cls, page: str, name: str, title: str, contents: Sequence[tuple[str, str]]) -> "PagePart":
+        """As it stands in a page that was written before."""
+        html = page.partition(_begin(name))[2].partition(_end(name))[0]
+        return cls(name, title, tuple((anchor, heading) for anchor, heading in contents), html)
+
+    @property
+    def marked(self) -> Markup:
+        return Markup(_begin(self.name) + self.html + _end(self.name))
+
+
+def _begin(name: str) -> str:
+    return f"<!-- part {slug(name)} -->\n"
+
+
+def _end(name: str) -> str:
+    return f"<!-- end of part {slug(name)} -->\n"
+
+
+@dataclass(frozen=True)
 class Page:
     title: str
     summary_lines: tuple[str, ...]
-    sections: tuple[Section, ...]
+    parts: tuple[PagePart, ...]
 
     def __post_init__(self) -> None:
-        anchors = [section.anchor for section in self.sections]
+        anchors = [anchor for part in self.parts for anchor, _ in part.contents]
         if wrong := [name for name in anchors if anchors.count(name) > 1 or not re.fullmatch(r"[a-z][a-z0-9-]*", name)]:
             raise LincBenchError(
                 f"sections of a page need different anchors of small letters, digits and -, not {wrong}"
             )
 
-    @property
-    def parts(self) -> list[tuple[str, list[Section]]]:
-        return [(part, list(sections)) for part, sections in groupby(self.sections, attrgetter("part"))]
 
-
-def write_page(path: Path, page: Page) -> None:
-    write_html(path, "page.html", ("page.css",), ("page.js",), {"page": page})
+def render_page(page: Page) -> str:
+    return render_html("page.html", ("page.css",), ("page.js",), {"page": page})
 
 
 def write_html(
     path: Path, template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]
 ) -> None:
-    """A page with its styles and scripts inside it; no other script may run there.
+    write_text(path, render_html(template, styles, scripts, content))
 
-    The same content gives the same bytes, always.
-    """
-    environment = Environment(
+
+def render_html(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]) -> str:
+    """A page that contains its styles and scripts; no other script can run in it. Same content, same bytes."""
+    style, script = ("".join(map(_template, names)) for names in (styles, scripts))
+    html = (
+        _environment()
+        .get_template(template)
+        .render(content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script))
+    )
+    return html + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = ("".join(map(_template, names)) for names in (styles, scripts))
-    html = environment.get_template(template).render(
-        content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script)
-    )
-    write_text(path, html + "\n")
 
 
 def _template(name: str) -> str:

@@ -1,12 +1,12 @@
 """Progress with time left: bars in a terminal, a line now and then in a log file.
 
-Runs write their epoch to small files in the results folder, so this works the same with every executor.
+Units tell how far they are through small files in the results folder, so it works alike for every executor.
 """
 
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.runs.plan import Plan, Unit
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -21,8 +22,8 @@ SECONDS_BETWEEN_LINES = 15.0
 class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._pending: dict[str, int] = {}  # epochs of each run that is not finished
-        self._epochs_done: dict[str, int] = {}  # of pending runs, as last read
+        self._pending: dict[str, Unit] = {}
+        self._epochs_done: dict[str, int] = {}  # of pending units, as last told
         self._said: set[str] = set()
 
     def say(self, text: str) -> None:
@@ -34,19 +35,24 @@ class Progress:
             self.say(text)
 
     @contextmanager
-    def training(self, results: ResultsFolder, epochs: Mapping[str, int]) -> Iterator[None]:
-        """Shows the epochs of all runs that are being trained, given by run id; nothing if there are none."""
-        self._pending = dict(epochs)
-        runs, total = len(epochs), sum(epochs.values())
-        if not total:
+    def features(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        with self.counting(f"features of {name}, images") as update:
+            yield update
+
+    @contextmanager
+    def units(self, plan: Plan) -> Iterator[None]:
+        """Shows epochs over all runs that are to be trained; nothing if all are there."""
+        self._pending = {unit.run.run_id: unit for unit in plan.to_train}
+        epochs = sum(unit.run.training.epochs for unit in self._pending.values())
+        if not epochs:
             yield
             return
-        stop = threading.Event()
+        runs, stop = len(self._pending), threading.Event()
         with self.counting(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
 
             def watch() -> None:
                 while not stop.wait(0.5):
-                    update(total - self._epochs_left(results), total)
+                    update(epochs - self._epochs_left(plan.sources.results), epochs)
 
             watcher = threading.Thread(target=watch, daemon=True)
             watcher.start()
@@ -55,21 +61,21 @@ class Progress:
             finally:
                 stop.set()
                 watcher.join()
-            update(total - self._epochs_left(results), total)
+            update(epochs - self._epochs_left(plan.sources.results), epochs)
 
-    def finished(self, run_id: str) -> None:
-        self._pending.pop(run_id, None)
+    def finished(self, unit: Unit) -> None:
+        self._pending.pop(unit.run.run_id, None)
 
     def _epochs_left(self, results: ResultsFolder) -> int:
         pending = dict(self._pending)
         for run_id in filter(pending.__contains__, results.all_running()):
-            with suppress(OSError, ValueError):  # it has just ended: the last number still holds
+            with suppress(OSError, ValueError):  # it has just ended: what was told last still holds
                 self._epochs_done[run_id] = int(json.loads(results.running(run_id).read_text())["epoch"])
-        return sum(epochs - self._epochs_done.get(run_id, 0) for run_id, epochs in pending.items())
+        return sum(unit.run.training.epochs - self._epochs_done.get(run_id, 0) for run_id, unit in pending.items())
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A progress bar; call what is yielded with the number done and the total."""
+        """A bar for so many of a total; call what is yielded with both."""
         if not self.console.is_terminal:
             yield _Lines(self, what)
             return

@@ -1,7 +1,6 @@
 """Figures of what detectors cost: stacked shares of standard training, and growth on log axes."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from textwrap import fill
 from typing import Any
 
@@ -16,13 +15,13 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from benchmark.display.canvas import (
     COLOURS,
     LABEL_WIDTH,
-    LINC_STYLE,
+    REFERENCE_STYLE,
     TITLE_WIDTH,
+    Drawing,
+    label_margin,
     legend_below,
     line_style,
     panels,
-    room,
-    save,
 )
 from benchmark.overhead.tables import OWN_STATE, SETTING, percent, short_titles
 from benchmark.reference import DETECTOR
@@ -42,15 +41,11 @@ CAPTIONS = {
 }
 
 
-def draw_overhead(read: Callable[[str], pd.DataFrame], folder: Path) -> dict[str, str]:
-    """Draws the figures there is data for and returns their captions."""
-    captions = {}
+def overhead_drawings(read: Callable[[str], pd.DataFrame]) -> Iterator[Drawing]:
+    """The figures there is data for; `read` returns the rows of a CSV table by name."""
     for draw, table in ((overhead_by_detector, "overhead"), (overhead_growth, "overhead_growth")):
-        rows = read(table)
-        if not rows.empty:
-            save(draw(rows), folder, draw.__name__)
-            captions[draw.__name__] = CAPTIONS[draw.__name__]
-    return captions
+        if not read(table).empty:
+            yield Drawing(draw.__name__, draw, (read(table),), CAPTIONS[draw.__name__])
 
 
 def overhead_by_detector(rows: pd.DataFrame) -> Figure:
@@ -60,7 +55,7 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure:
     groups = [group for _, group in rows.groupby(SETTING, sort=True)]
     order = list(rows.groupby("detector")["alone"].max().sort_values(ascending=False).index)
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
-    margin, lines = room(labels)
+    margin, lines = label_margin(labels)
     size = (2.9, 0.6 + (0.12 + 0.12 * lines) * len(order))
     figure, axes = panels(len(groups), size, margin=margin, columns=2, sharey=True)
     for number, (group, axis) in enumerate(zip(groups, axes, strict=True)):
@@ -112,7 +107,7 @@ def overhead_growth(rows: pd.DataFrame) -> Figure:
         DETECTOR: {"marker": "o", "markersize": 3},
         OWN_STATE: {"linestyle": "--"},
     }
-    styles |= {name: LINC_STYLE | style for name, style in highlighted.items() if name in names}
+    styles |= {name: REFERENCE_STYLE | style for name, style in highlighted.items() if name in names}
     figure, axes = panels(2, (3.6, 3.2), entries=len(names), columns=2)
     for axis, (quantity, label, scale) in zip(axes, (("seconds", "seconds", 1), ("bytes", "MB", 1e6)), strict=True):
         part = rows[rows["quantity"] == quantity]

@@ -1,0 +1,203 @@
+"""Figures of how well detectors rank mislabelled samples, and of how far they agree with each other."""
+
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from benchmark import reference
+from benchmark.display.canvas import (
+    COLOURS,
+    LABEL_WIDTH,
+    LINES,
+    REFERENCE_STYLE,
+    TITLE_WIDTH,
+    heat_map,
+    label_margin,
+    legend_below,
+    line_style,
+    only_outer_labels,
+    panels,
+    stretch_towards_one,
+)
+from benchmark.report.figure_rows import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
+
+MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
+RANGE = (0.025, 0.975)
+
+
+def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
+    """AUROC of every detector: a dot per run with its bootstrap interval, a bar at the mean."""
+    metrics = metrics[metrics["status"] == "ok"]
+    groups = titled_settings(metrics)
+    if not groups:
+        return None
+    ranks = metrics.groupby(["setting", "detector"])["auroc"].mean().groupby("setting").rank(pct=True)
+    order = list(ranks.groupby("detector").mean().sort_values(kind="stable").index)
+    labels = [fill(str(label), LABEL_WIDTH) for label in order]
+    margin, lines = label_margin(labels)
+    height = 0.6 + (0.12 + 0.12 * lines) * len(order)
+    width, columns = (2.3, 4) if len(groups) == 4 else (3.0, 3)
+    figure, axes = panels(len(groups), (width, height), margin=margin, columns=columns, sharex=True, sharey=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        for position, detector in enumerate(order):
+            own = group[group["detector"] == detector]
+            if own.empty:
+                axis.text(0.5, position, " not run", size=6.5, color="0.4", va="center")
+            _detector_row(axis, position, own)
+        axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
+        axis.set(
+            title=title.replace(", ", ",\n", 1) if columns > 3 else title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4)
+        )
+        axis.set_yticks(range(len(order)), labels)
+        axis.grid(axis="x", linewidth=0.4)
+    stretch_towards_one(axes, min(0.48, metrics["auroc_low"].min()) - 0.02, metrics["auroc_high"].max())
+    only_outer_labels(axes)
+    handles = [
+        Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label="one run, 95% interval"),
+        Line2D([], [], color=COLOURS[0], marker="D", markersize=3.5, mfc="white", label="scores averaged over runs"),
+        Line2D([], [], color="black", marker="|", markersize=9, mew=1.5, linestyle="", label="mean of runs"),
+        Line2D([], [], color="grey", linestyle=":", label="chance"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4 if len(groups) > 1 else 2)
+    sns.despine(figure)
+    return figure
+
+
+def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
+    """One detector's runs, spread over the row's height so that their intervals can be told apart."""
+    if (runs["recipe_name"] == reference.RECIPE).any():
+        axis.axhspan(position - 0.5, position + 0.5, color="0.92", linewidth=0)
+    if len(runs) > MOST_DRAWN:
+        axis.plot(runs["auroc"].quantile(list(RANGE)), [position] * 2, color=COLOURS[0], linewidth=4, alpha=0.4)
+    else:
+        _every_run(axis, position, runs)
+    if len(runs) > 1:
+        axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
+
+
+def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
+    places = position + (np.linspace(0.25, -0.25, len(runs)) if len(runs) > 1 else np.zeros(1))
+    for place, (_, run) in zip(places, runs.sort_values(["noise_seed", "training_seed"]).iterrows(), strict=False):
+        marker, face = ("D", "white") if run["runs_averaged"] > 1 else ("o", COLOURS[0])
+        axis.plot([run["auroc_low"], run["auroc_high"]], [place, place], color=COLOURS[0], linewidth=0.9)
+        axis.plot(run["auroc"], place, marker, color=COLOURS[0], mfc=face, markersize=3)
+
+
+def roc_curves(roc: pd.DataFrame) -> Figure | None:
+    """The ROC curve of every detector, first seed; the reference is the thick black line."""
+    groups = titled_settings(roc)
+    if not groups:
+        return None
+    styles = {
+        name: REFERENCE_STYLE if is_reference else line_style(index)
+        for index, (name, is_reference) in enumerate(detectors(roc).items())
+    }
+    figure, axes = panels(len(groups), (3.0, 2.7), entries=len(styles), sharex=True, sharey=True)
+    chance = np.linspace(0, 1, 101)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        group = first_seed(group)
+        for index, (detector, style) in enumerate(styles.items()):
+            part = group[group["detector"] == detector]
+            x, y = part["false_positive_rate"], part["true_positive_rate"]
+            axis.plot(x, y, **style, markevery=(index % 8, 8), zorder=3 if style is REFERENCE_STYLE else 2)
+        axis.plot(chance, chance, color="grey", linewidth=0.8, linestyle=":")
+        axis.set_xscale("function", functions=(np.sqrt, np.square))
+        axis.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1", "5", "20", "50", "100"])
+        axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+        axis.set(title=title, xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
+        axis.grid(linewidth=0.4)
+    only_outer_labels(axes)
+    handles = [Line2D([], [], label=fill(name, TITLE_WIDTH), **style) for name, style in styles.items()]
+    legend_below(figure, handles, axes)
+    sns.despine(figure)
+    return figure
+
+
+def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
+    """AUROC when only the first epochs are read: a panel per detector, a line per setting, the reference in grey."""
+    groups = titled_settings(auc)
+    if not groups:
+        return None
+    rows = pd.concat([group.assign(line=title) for title, group in groups])
+    figure = _small_multiples(rows, "epochs_read", "epochs read")
+    last = int(rows["epochs_read"].max())
+    ticks = [count for count in (1, 2, 5, 10, 20, 40) if count < 0.8 * last] + [last]
+    for axis in figure.axes:
+        axis.set_xscale("log")  # most happens in the first epochs
+        axis.set_xticks(ticks, [str(count) for count in ticks])
+        axis.minorticks_off()
+    return figure
+
+
+def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
+    """AUROC over the noise rate: a panel per detector, a line per data set, the reference in grey."""
+    rows = one_setting_per_rate(metrics[metrics["status"] == "ok"])
+    if rows.empty or rows.groupby(list(FAMILY))["rate"].nunique().max() < 2:
+        return None
+    rows = pd.concat([family.assign(line=name) for name, family in families(rows, FAMILY, ("dataset",)).items()])
+    rows = rows.assign(percent=lambda part: 100 * part["rate"])
+    return _small_multiples(rows, "percent", "nominal noise rate (%)", dots=True)
+
+
+def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = False) -> Figure:
+    """AUROC over `x`, the mean over seeds: a panel per detector, a line per value of `line`."""
+    names, lines = list(detectors(rows)), list(dict.fromkeys(rows["line"]))
+    means = rows.groupby(["detector", "line", x])["auroc"].mean()
+    behind: dict[str, Any] = {"color": "0.7", "linewidth": 2.2}
+    figure, axes = panels(len(names), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
+    for detector, axis in zip(names, axes, strict=True):
+        for index, line in enumerate(lines):
+            style = line_style(index)
+            _mean_line(axis, means, reference.DETECTOR, line, **behind, linestyle=LINES[index % len(LINES)])
+            _mean_line(axis, means, detector, line, **style | ({"marker": ""} if dots else {}))
+            if dots and rows["run"].nunique() <= MOST_DRAWN * len(lines):
+                part = rows[(rows["detector"] == detector) & (rows["line"] == line)]
+                axis.plot(part[x], part["auroc"], **style | {"linestyle": "", "markersize": 2.5, "alpha": 0.8})
+        axis.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set(title=fill(detector, TITLE_WIDTH), xlabel=x_label, ylabel="AUROC")
+        axis.grid(linewidth=0.4)
+    only_outer_labels(axes)
+    handles = [Line2D([], [], label=line, **line_style(index)) for index, line in enumerate(lines)]
+    same_style = " (same line style)" if len(lines) > 1 else ""
+    handles.append(Line2D([], [], **behind, label=reference.DETECTOR + same_style))
+    handles.append(Line2D([], [], color="grey", linewidth=0.8, linestyle=":", label="chance"))
+    legend_below(figure, handles, axes)
+    sns.despine(figure)
+    return figure
+
+
+def _mean_line(axis: Axes, means: pd.Series, detector: str, line: str, **style: Any) -> None:
+    if (detector, line) in means.index:
+        mean = means.loc[(detector, line)]
+        axis.plot(mean.index, mean, markevery=max(1, len(mean) // 6), **style)
+
+
+def agreement(pairs: pd.DataFrame) -> Figure | None:
+    """Rank correlation between the scores of every two detectors, first seed."""
+    groups = titled_settings(pairs)
+    if not groups:
+        return None
+    names = list(detectors(pairs))
+    labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
+    margin, lines = label_margin(labels)
+    side = 0.6 + max(0.3, 0.12 * lines) * len(names)
+    figure, axes = panels(len(groups), (side, side + 0.3), margin=margin, columns=2, sharey=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        table = first_seed(group).pivot(index="detector", columns="other", values="rank_correlation")
+        image = heat_map(axis, table.reindex(index=names, columns=names), "{:.2f}", 1.0)
+        axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
+        axis.set_yticks(range(len(names)), labels)
+        axis.set(title=title, xlabel="the same detectors, by number")
+    only_outer_labels(axes)
+    figure.colorbar(
+        image, ax=axes, label="rank correlation of scores", location="bottom", fraction=0.03, shrink=0.6, aspect=40
+    )
+    return figure

@@ -1,0 +1,183 @@
+"""The parts of a report: one per study, and costs, audits and the paper; each has tables, figures and README blocks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from benchmark import reference
+from benchmark.display.page import PageTable, Section
+from benchmark.display.tables import Group
+from benchmark.report.loading import Rows
+from benchmark.report.readme import as_block, as_questions
+from benchmark.report.study_tables import study_groups, summary_groups
+from benchmark.wording import dataset_title, network_title, paper_dataset
+
+if TYPE_CHECKING:
+    from benchmark.display.canvas import Drawing
+
+CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
+
+
+class Part:
+    """A folder of tables, a folder of figures, and a part of the page."""
+
+    name: str
+    title: str
+    figures_title = "Figures"
+
+    def __init__(self, rows: Rows):
+        self.rows = rows
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """Without what differs from run to run."""
+        return {
+            name: replace(group, tables=[(title, _stable(table)) for title, table in group.tables])
+            for name, group in self.make_groups().items()
+        }
+
+    def make_groups(self) -> dict[str, Group]:
+        raise NotImplementedError
+
+    def shown(self) -> Sequence[Group]:
+        """What the terminal and the README show."""
+        return list(self.groups.values())
+
+    def readme_block(self, name: str) -> str:
+        return as_block(self.shown(), [CHANGING])
+
+    def drawings(self) -> Iterator["Drawing"]:
+        yield from ()
+
+    def more_sections(self) -> Iterator[Section]:
+        yield from ()
+
+    @property
+    def summary(self) -> str:
+        return ""
+
+
+def _stable(table: pd.DataFrame) -> pd.DataFrame:
+    return table.drop(columns=CHANGING, errors="ignore")
+
+
+class StudyPart(Part):
+    def __init__(self, rows: Rows, study: str):
+        super().__init__(rows)
+        self.name = self.title = study
+
+    def make_groups(self) -> dict[str, Group]:
+        from benchmark.paper.groups import study_paper_groups
+
+        return study_groups(self.rows) | study_paper_groups(self.rows)
+
+    def shown(self) -> Sequence[Group]:
+        """Summaries of a study with several settings; of one setting, all of detection and accuracy."""
+        groups = summary_groups(self.rows["metrics"], self.rows["accuracy"])
+        summaries = [name for name in ("summary", "accuracy-summary") if name in groups]
+        return [groups[name] for name in summaries or ("auc", "accuracy") if groups[name].tables]
+
+    def drawings(self) -> Iterator["Drawing"]:
+        from benchmark.report.figures import study_drawings
+
+        return study_drawings(self.rows)
+
+    def more_sections(self) -> Iterator[Section]:
+        runs = self.rows["runs"].drop(columns="study")
+        varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]
+        same = ", ".join(f"{column} {runs[column].iloc[0]}" for column in runs if column not in varying)
+        table = PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
+        yield Section(f"{self.name}-runs", "Runs and their settings", tables=(table,))
+
+    @property
+    def summary(self) -> str:
+        """What was run, in a sentence or two."""
+        runs = self.rows["runs"]
+
+        def all_of(column: str, show: Callable[[Any], str] = str) -> str:
+            return ", ".join(show(value) for value in sorted(runs[column].unique()))
+
+        datasets, networks = all_of("dataset", dataset_title), all_of("backbone", network_title)
+        return (
+            f"{self.name}: {len(runs)} training runs ({all_of('recipe')}) on {datasets}; {all_of('noise')} noise at "
+            f"{all_of('rate', lambda rate: f'{rate:.0%}')}; training seeds {all_of('training_seed')}; noise seeds "
+            f"{all_of('noise_seed')}; {networks} at {all_of('image_size')} px; {all_of('epochs')} epochs. "
+            f"Code {all_of('commit')}, torch {all_of('torch')}, timm {all_of('timm')}, Python {all_of('python')}."
+        )
+
+
+class CostPart(Part):
+    """What `linc-bench profile` measured."""
+
+    name, title = "overhead", "Costs"
+
+    def make_groups(self) -> dict[str, Group]:
+        from benchmark.overhead.tables import overhead_groups
+
+        return overhead_groups(self.rows.__getitem__)
+
+    def readme_block(self, name: str) -> str:
+        """One line-up, without the columns that are checks; and what the reference adds."""
+        from benchmark.overhead.tables import COST_NOTES
+
+        blocks = []
+        if cost := self.groups.get("cost"):
+            first = cost.tables[0][0].split(":")[0]
+            tables = [(title, table) for title, table in cost.tables if title.startswith(first)]
+            blocks.append(replace(cost, tables=tables, notes=list(COST_NOTES)))
+        return as_block([*blocks, *(group for name, group in self.groups.items() if name == "terms")], [])
+
+    def drawings(self) -> Iterator["Drawing"]:
+        from benchmark.overhead.figures import overhead_drawings
+
+        return overhead_drawings(self.rows.__getitem__)
+
+
+class AuditPart(Part):
+    """What `linc-bench try-audit` found."""
+
+    name, title = "audit", "Audits"
+
+    def make_groups(self) -> dict[str, Group]:
+        from benchmark.audit.trial_tables import trial_groups
+
+        return trial_groups(self.rows.__getitem__)
+
+    def readme_block(self, name: str) -> str:
+        return as_block([group for name, group in self.groups.items() if name != "precision"], [])
+
+
+class PaperPart(Part):
+    """What all studies say about the paper."""
+
+    name, title, figures_title = "paper", "All studies", f"{reference.DETECTOR} in one picture"
+
+    def make_groups(self) -> dict[str, Group]:
+        from benchmark.paper.groups import paper_groups
+
+        return paper_groups(self.rows)
+
+    def readme_block(self, name: str) -> str:
+        """Of `paper, headlines` and the like."""
+        kind = name.partition(", ")[2]
+        if kind not in self.groups:
+            return ""
+        group = self.groups[kind]
+        return as_questions(group.notes) if not group.tables else as_block([group], [])
+
+    def drawings(self) -> Iterator["Drawing"]:
+        from benchmark.display.canvas import Drawing
+        from benchmark.paper.diagram import CAPTION, overview
+
+        yield Drawing("overview", overview, (), CAPTION)
+
+
+def paper_rows(rows: Rows, studies: Sequence[str]) -> Rows:
+    """Those of our own studies on the paper's data sets."""
+    from benchmark.paper.numbers import clean_accuracy
+
+    datasets = set(clean_accuracy().index)
+    return rows.where(lambda some: some["study"].isin(studies) & some["dataset"].map(paper_dataset).isin(datasets))

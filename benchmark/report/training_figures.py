@@ -1,0 +1,176 @@
+"""Figures of training: trust, accuracy over epochs, the gain in accuracy, and the data map."""
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from benchmark import reference
+from benchmark.display.canvas import COLOURS, heat_map, legend_below, only_outer_labels, panels, root_scale
+from benchmark.report.detection_figures import MOST_DRAWN, RANGE
+from benchmark.report.figure_rows import (
+    FAMILY,
+    families,
+    first_seed,
+    of_plain_recipes,
+    one_setting_per_rate,
+    percent,
+    titled_settings,
+)
+
+MAP_BINS = 32  # of confidence from 0 to 1, and of variability from 0 to 0.5
+RECIPE_STYLE = {reference.BASELINE_RECIPE: ("-", COLOURS[0]), reference.RECIPE: ("--", COLOURS[3])}
+SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
+PHASES = {"1 warm-up": "0.84", "2 soft correction": "0.92", "3 hard correction": "1.0"}
+
+
+def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure | None:
+    """Trust after the warm-up for truly clean and mislabelled samples, first seed, with the mixture's means."""
+    groups = titled_settings(of_plain_recipes(histograms))
+    if not groups:
+        return None
+    figure, axes = panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        group = first_seed(group)
+        for subset, (colour, hatch) in SUBSETS.items():
+            part = group[group["subset"] == subset].sort_values("from")
+            axis.stairs(
+                part["count"], [*part["from"], part["to"].iloc[-1]], fill=True, alpha=0.55, facecolor=colour,
+                edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
+            )  # fmt: skip
+        root_scale(axis, group["count"].max())
+        _mark_means(axis, mixtures[mixtures["run"].isin(group["run"])])
+        axis.set(title=title, xlabel="trust α after the warm-up", ylabel="training samples")
+    only_outer_labels(axes, share_y=False)
+    means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
+    legend_below(figure, [*axes[0].get_legend_handles_labels()[0], means], axes)
+    sns.despine(figure)
+    return figure
+
+
+def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
+    """A dashed line at the mean of each component, with its name above."""
+    names = ("noisy", "ambiguous", "clean") if len(components) == 3 else [f"component {i}" for i in components.index]
+    axis.set_ylim(0, 2.2 * axis.get_ylim()[1])
+    for name, mean in zip(names, sorted(components["mean"]), strict=True):
+        axis.axvline(mean, ymax=0.68, color="black", linestyle="--", linewidth=1.0)
+        axis.text(
+            mean, 0.7, name, rotation=90, ha="center", va="bottom", size=6.5, transform=axis.get_xaxis_transform()
+        )
+
+
+def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure | None:
+    """Test accuracy over epochs for each recipe: a thin line per run, a thick one for their mean; phases as bands."""
+    groups = titled_settings(of_plain_recipes(curves))
+    if not groups:
+        return None
+    figure, axes = panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
+    for (title, group), axis in zip(groups, axes, strict=True):
+        for recipe, part in group.groupby("recipe_name"):
+            _accuracy_lines(axis, part, str(recipe))
+        axis.set(title=title, xlabel="epoch", ylabel="test accuracy (share)")
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.grid(axis="y", linewidth=0.4)
+        phases = of_plain_recipes(corrections[corrections["setting"] == group["setting"].iloc[0]])
+        _mark_phases(axis, phases, group["epoch"].max())
+    only_outer_labels(axes, share_y=False)
+    legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
+    sns.despine(figure)
+    return figure
+
+
+def _accuracy_lines(axis: Axes, runs: pd.DataFrame, recipe: str) -> None:
+    """One recipe's runs, or the range of many, and their mean."""
+    line, colour = RECIPE_STYLE[recipe]
+    by_epoch = runs.groupby("epoch")["test_accuracy"]
+    mean = by_epoch.mean()
+    if runs["run"].nunique() > MOST_DRAWN:
+        low, high = (by_epoch.quantile(share) for share in RANGE)
+        axis.fill_between(mean.index, low, high, color=colour, alpha=0.25, linewidth=0)
+    else:
+        for _, run in runs.groupby("run"):
+            axis.plot(run["epoch"], run["test_accuracy"], line, color=colour, linewidth=0.5, alpha=0.5)
+    label = f"{reference.RECIPE_TITLES[recipe]}, mean of runs"
+    axis.plot(mean.index, mean, line, color=colour, linewidth=1.8, label=label)
+
+
+def _mark_phases(axis: Axes, corrections: pd.DataFrame, last: int) -> None:
+    """Bands for the reference recipe's phases, where all of a setting's runs have the same ones."""
+    lengths = corrections[["warm_up", "soft_epochs"]].drop_duplicates()
+    if len(lengths) != 1:
+        return
+    warm_up, soft = (int(length) for length in lengths.iloc[0])
+    edges = [0.5, *(min(edge, last) + 0.5 for edge in (warm_up, warm_up + soft, last))]
+    for (name, shade), start, end in zip(PHASES.items(), edges, edges[1:], strict=False):
+        if start == end:  # a run that ended before
+            continue
+        axis.axvspan(start, end, facecolor=shade, edgecolor="0.6", linewidth=0.4, zorder=0, label=name)
+        axis.text((start + end) / 2, 0.99, name[0], ha="center", va="top", size=7, transform=axis.get_xaxis_transform())
+    low, high = axis.get_ylim()
+    axis.set(xlim=(0.5, last + 0.5), ylim=(low, high + 0.1 * (high - low)))
+
+
+def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
+    """The reference's test accuracy minus its baseline's over data sets and rates: last epoch and best epoch."""
+    rows = one_setting_per_rate(of_plain_recipes(accuracy))
+    if rows["recipe_name"].nunique() < 2:
+        return None
+    rows = pd.concat([family.assign(row=name) for name, family in families(rows, FAMILY, ("dataset",)).items()])
+    recipes = (reference.RECIPE, reference.BASELINE_RECIPE)
+    own, baseline = (rows[rows["recipe_name"] == recipe] for recipe in recipes)
+    gains = {
+        title: 100 * (own.pivot_table(column, "row", "rate") - baseline.pivot_table(column, "row", "rate"))
+        for title, column in (("last epoch", "last_test"), ("best epoch", "best_test"))
+    }
+    limit = max(1.0, *(np.nanmax(np.abs(table.to_numpy())) for table in gains.values()))
+    size = (0.5 + 0.6 * rows["rate"].nunique(), 1.0 + 0.3 * rows["row"].nunique())
+    figure, axes = panels(2, (max(2.2, size[0]), size[1]), margin=1.2, columns=2, sharey=True)
+    for axis, (title, table) in zip(axes, gains.items(), strict=True):
+        image = heat_map(axis, table, "{:+.1f}", limit)
+        axis.set_xticks(range(table.shape[1]), [percent(float(rate)) for rate in table.columns])
+        axis.set_yticks(range(table.shape[0]), table.index)
+        axis.set(title=title, xlabel="nominal noise rate", aspect="auto")
+    figure.colorbar(
+        image,
+        ax=axes,
+        label=f"{reference.DETECTOR} − standard training (points)",
+        location="bottom",
+        shrink=0.4,
+        aspect=40,
+    )
+    return figure
+
+
+def data_map(maps: pd.DataFrame) -> Figure | None:
+    """Confidence over variability, first seed: truly clean samples on the left, mislabelled ones on the right."""
+    groups = titled_settings(maps)
+    if not groups:
+        return None
+    figure, axes = panels(2 * len(groups), (3.0, 2.2), columns=2, sharex=True, sharey=True)
+    norm = LogNorm(1, max(2, maps["count"].max()))
+    cells = (int(maps["variability_from"].max() * 2 * MAP_BINS) + 1, MAP_BINS)
+    for index, (title, group) in enumerate(groups):
+        for axis, subset in zip(axes[2 * index :], SUBSETS, strict=False):
+            part = first_seed(group[group["subset"] == subset])
+            image = axis.imshow(
+                _counts(part, cells), norm=norm, cmap="viridis_r", interpolation="none", origin="lower",
+                aspect="auto", extent=(0, cells[0] / 2 / MAP_BINS, 0, 1),
+            )  # fmt: skip
+            axis.set(title=f"{title}\ntruly {subset} ({part['count'].sum():,})")
+            axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
+    only_outer_labels(axes)
+    figure.colorbar(image, ax=axes, label="training samples per cell", fraction=0.04)
+    sns.despine(figure)
+    return figure
+
+
+def _counts(part: pd.DataFrame, cells: tuple[int, int]) -> np.ndarray:
+    """Samples per cell, confidence upwards and variability to the right; not a number where there are none."""
+    counts = np.full((cells[1], cells[0]), np.nan)
+    across = (part["variability_from"] * 2 * MAP_BINS).round().astype(int)
+    counts[(part["confidence_from"] * MAP_BINS).round().astype(int), across] = part["count"]
+    return counts
