@@ -85,9 +85,9 @@ def _best_detector(metrics: pd.DataFrame) -> Finding:
     winner, averaged = str(overall.index[0]), metrics.groupby("detector")["runs_averaged"].max()
     how = f"; its scores are averaged over {averaged[winner]} runs" if averaged[winner] > 1 else ""
     headline = (
-        f"At {paper.DETECTION_RATE:.0%} noise it is {often}: "
-        f"{', '.join(best)}. Of the {len(overall)} detectors measured on all of them, {winner} has the best mean rank "
-        f"({overall.iloc[0]:.1f}{how}); that of {DETECTOR} is {overall[DETECTOR]:.1f}."
+        f"At {paper.DETECTION_RATE:.0%} noise it is {often}: {', '.join(best)}. Of the {len(overall)} detectors "
+        f"measured on all of them, {winner} has the best mean rank ({overall.iloc[0]:.1f}{how}); that of {DETECTOR} is "
+        f"{overall[DETECTOR]:.1f}."
     )
     return Finding(f"Is {DETECTOR} the best detector?", headline, answers)
 
@@ -109,10 +109,13 @@ def _epochs_read(auc: pd.DataFrame) -> Finding:
         return Finding(question)
     early, last = select.EARLY[0], int(means.columns.max())
     for setting, title in short_titles(auc).items():
-        here = means.loc[setting]
+        here = means.loc[setting].dropna(axis=1, how="all")
+        if DETECTOR not in here.index:
+            continue
+        shown = [epochs for epochs in dict.fromkeys((*select.EARLY, here.columns.max())) if epochs in here]
         parts = [
             f"after {epochs} epochs {aurocs.idxmax()} ({aurocs.max():.4f}; {DETECTOR} {aurocs[DETECTOR]:.4f})"
-            for epochs, aurocs in here[list(dict.fromkeys((*select.EARLY, last)))].items()
+            for epochs, aurocs in here[shown].items()
         ]
         best: Any = here.stack().idxmax()
         answers[title] = (
