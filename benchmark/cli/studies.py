@@ -1,22 +1,27 @@
 """Commands for studies: `linc-bench run` and `report`."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from benchmark.cli.dry_run import show_plan
-from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
 from benchmark.cli.terminal import say, terminal
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.evaluation.evaluate import evaluate
-from benchmark.execution.executors import default_workers, make_executor
-from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-from benchmark.runs.own_detectors import loaded_files
-from benchmark.runs.pipeline import Outcome, carry_out
-from benchmark.runs.plan import Sources, plan_study
-from benchmark.runs.studies import study_named
+
+if TYPE_CHECKING:
+    from benchmark.runs.pipeline import Outcome
 
 
 def run(options: argparse.Namespace) -> int:
+    from benchmark.cli.dry_run import show_plan
+    from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
+    from benchmark.evaluation.evaluate import evaluate
+    from benchmark.execution.executors import default_workers, make_executor
+    from benchmark.execution.progress import Progress
+    from benchmark.runs.own_detectors import loaded_files
+    from benchmark.runs.pipeline import carry_out
+    from benchmark.runs.plan import Sources, plan_study
+    from benchmark.runs.studies import study_named
+
     study = overridden(study_named(options.study), Overrides.from_options(options))
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
@@ -51,7 +56,7 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_failures(outcomes: list[Outcome], results: ResultsFolder) -> int:
+def _print_failures(outcomes: list["Outcome"], results: ResultsFolder) -> int:
     """Returns the exit code: 1 if anything failed."""
     has_failed = False
     for outcome in outcomes:

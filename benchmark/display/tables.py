@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import pandas as pd
 from rich.markup import escape
 from rich.table import Table
-from scipy.special import stdtrit
 
 MISSING = "–"
 # 0.9936 ± 0.0018, −2.1 %, 5.4 ms (3 × plain), 12,345 [12,000, 13,000]; templates/page.js reads the same number from it.
@@ -42,6 +41,8 @@ def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
     text = f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(known) > 1 else "")
     if len(known) < 5:
         return text
+    from scipy.special import stdtrit  # takes long to import, and few tables need it
+
     reach = stdtrit(len(known) - 1, 0.975) * spread / len(known) ** 0.5
     return f"{text} [{mean - reach:.{digits}f}, {mean + reach:.{digits}f}]"
 
