@@ -7,28 +7,31 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-OWN_MODULE = "linc_bench_own_"  # what modules are called that are loaded from somebody's own file, with its digest
-Json = Any  # what json.dumps takes; spelling the recursion out would help nobody
+OWN_MODULE = "linc_bench_own_"  # prefix of the names of modules that are loaded from a user's file; its digest follows
+Json = Any  # what json.dumps takes; its type is recursive
 
 
 def later(version: int) -> dict[str, int]:
-    """Metadata of a field that came when there were results already; raise the version when what it does changes."""
+    """Metadata of a field that was added when results existed; raise the version when its effect changes."""
     return {"later": version}
 
 
 def settings_of(value: Any) -> Json:
     """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them.
 
-    A field that came later is left out while it has its default: older runs keep their names, and their results. Its
-    own version stands beside it otherwise, since the version of the class is that of all runs.
+    A field that was added later is left out while it has its default, so that older runs keep their ids. Otherwise
+    its own version is listed beside it, since the version of the class is that of all runs.
     """
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
         own |= {"file": own_file(value)} if own_file(value) else {}
-        known = {field: getattr(value, field.name) for field in fields(value)}
-        said = {field: one for field, one in known.items() if not ("later" in field.metadata and one == field.default)}
-        versions = {f"{field.name} version": field.metadata["later"] for field in said if "later" in field.metadata}
-        return own | {field.name: settings_of(one) for field, one in said.items()} | versions
+        listed = [
+            field
+            for field in fields(value)
+            if not ("later" in field.metadata and getattr(value, field.name) == field.default)
+        ]
+        versions = {f"{field.name} version": field.metadata["later"] for field in listed if "later" in field.metadata}
+        return own | {field.name: settings_of(getattr(value, field.name)) for field in listed} | versions
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
@@ -52,7 +55,7 @@ def label_of(value: Any) -> str:
 
 
 def own_file(value: Any) -> str | None:
-    """The digest of the file that a value's class comes from, if it is somebody's own, where nobody counts versions."""
+    """The digest of the user's file that a value's class comes from, if any: such a class has no reliable version."""
     module = type(value).__module__
     return module.rpartition("_")[2] if module.startswith(OWN_MODULE) else None
 

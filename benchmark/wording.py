@@ -1,4 +1,4 @@
-"""What people call data sets and networks, for titles and captions; files, commands and rows have the short names."""
+"""Names of data sets, networks and settings for titles and captions; files, commands and rows have the short names."""
 
 import re
 import runpy
@@ -45,7 +45,7 @@ def medmnist_facts() -> dict[str, Any]:
     return runpy.run_path(str(Path(spec.origin).with_name("info.py")))
 
 
-# How a column of a setting is said in a title.
+# How the columns of a setting are written in titles.
 _WORDS: dict[str, Callable[[Any], str]] = {
     "dataset": dataset_title,
     "rate": "{:.0%}".format,
@@ -67,5 +67,5 @@ def describe_setting(row: "pd.Series", columns: Sequence[str]) -> str:
 
 
 def varying_columns(rows: "pd.DataFrame", columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
-    """Of these columns those in which rows differ, and those that are to be said in any case."""
+    """Those of these columns in which rows differ, and those that are always wanted."""
     return [column for column in columns if column in always or rows[column].nunique() > 1]

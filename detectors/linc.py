@@ -140,7 +140,7 @@ class LiNCObjective(Objective):
         labels, is_noisy = self.given_labels[indices], self.is_noisy[indices]
         log_p = logits.log_softmax(1)
         self_trained = log_p.exp() if self.recipe.soft_correction == "entropy" else log_p.detach().exp()
-        # The noisy cluster's target is p itself, which is q at α = 0; nobody is noisy before the warm-up ends.
+        # The noisy cluster's target is p itself, which is q at α = 0; no sample is noisy before the warm-up ends.
         target = soft_target(self.trust[indices], log_p.detach().exp(), labels)
         target = self_trained.where(is_noisy[:, None], target)
         self._move_trust(indices, log_p.detach(), labels, is_noisy)

@@ -115,7 +115,7 @@ def _json_round_trip(detector: Detector) -> None:
 def _rebuilt(kind: Any, settings: dict[str, Any]) -> Any:
     values = {}
     for field in fields(kind):
-        if field.name not in settings and "later" in field.metadata:  # unsaid while it has its default
+        if field.name not in settings and "later" in field.metadata:  # left out while it has its default
             continue
         value = settings[field.name]
         if is_dataclass(field.default):

@@ -2,7 +2,7 @@
 
 S_k = ∂z_ỹ/∂x at K checkpoints, averaged over channels; per pixel the standard deviation over k; mean over pixels; then
 z-scored within each given class; high is noisy. H-CAT: gradient of the probability, epochs 1, 3 and 5, no class
-normalisation, and it reads high as clean (`high_is_clean`, so that its number can be had).
+normalisation, and it reads high as clean (`high_is_clean` reproduces its number).
 """
 
 from dataclasses import dataclass

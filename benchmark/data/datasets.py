@@ -16,7 +16,7 @@ from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.wording import medmnist_facts
 
-AUDITED = ".audit.json"  # how the list of an audit's samples is called
+AUDITED = ".audit.json"  # the suffix of the list of an audit's samples
 SPLITS = ("train", "validation", "test")
 MEDMNIST_SIZES = (28, 64, 128, 224)
 
@@ -30,13 +30,13 @@ class Images(Protocol):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What a plan needs to know, to be had without reading a single image where possible."""
+    """The facts that a plan needs, available without reading images where possible."""
 
     name: str
     identity: str  # changes when a pixel or a label does
     num_classes: int
     sizes: tuple[int, int, int]  # training, validation, test
-    images: str = ""  # changes when a pixel does, if that is known apart: other labels then share features
+    images: str = ""  # changes when a pixel does, if known: then other labels of the same images share features
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Dataset:
 
 
 def known_datasets() -> dict[str, str]:
-    """Name and one line of every data set that can be asked for by name."""
+    """Name and one-line description of every data set that has a name."""
     medmnist = {
         flag: f"{info['python_class']}: {len(info['label'])} classes, {info['n_samples']['train']:,} training images"
         f" (also {', '.join(f'{flag}_{size}' for size in MEDMNIST_SIZES[1:])})"
@@ -130,7 +130,7 @@ def load_dataset_once(name: str, data_root: Path | None, info: DatasetInfo) -> D
 
 
 def _from_list(path: Path) -> Dataset:
-    """What an audit wrote (`audited.Audited.write_list`): all samples are trained on, and none is left for a test."""
+    """What an audit wrote (`audited.Audited.write_list`): all samples are for training."""
     try:
         about = json.loads(path.read_text())
         labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
@@ -144,8 +144,8 @@ def _from_list(path: Path) -> Dataset:
         info = DatasetInfo(about["name"], about["identity"], len(class_names), sizes, about["images"])
     except UNREADABLE as error:
         raise LincBenchError(f"{path} is not a list that an audit wrote ({error}). Run the audit again.") from error
-    nobody = Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))
-    return Dataset(info, class_names, Split(images, labels), nobody, nobody)
+    empty = Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))
+    return Dataset(info, class_names, Split(images, labels), empty, empty)
 
 
 def _existing(path: Path) -> Path:
@@ -208,10 +208,10 @@ def _medmnist(flag: str, size: int, data_root: Path | None) -> Dataset:
     if not (root / file_name).exists():
         with locked(root, f".{file_name}"):  # a second command waits for the download instead of starting another
             _download(root, file_name, getattr(medmnist, info["python_class"]), size)
-    found, official = file_digest(root / file_name, "md5"), info[_md5_key(size)]
-    if found != official:
+    actual, official = file_digest(root / file_name, "md5"), info[_md5_key(size)]
+    if actual != official:
         raise LincBenchError(
-            f"{root / file_name} is not MedMNIST's file (md5 {found}, expected {official}): damaged or rebuilt. "
+            f"{root / file_name} is not MedMNIST's file (md5 {actual}, expected {official}): damaged or rebuilt. "
             f"Delete it to download it again, or give its path to use it as it is: --dataset {root / file_name}"
         )
     classes = tuple(info["label"][str(index)] for index in range(len(info["label"])))
@@ -242,13 +242,13 @@ def _from_arrays(
     return _checked(name, identity, classes, {split: Split(*arrays[split]) for split in SPLITS})
 
 
-def _from_files(name: str, found: image_files.LabelledFiles) -> Dataset:
+def _from_files(name: str, files: image_files.LabelledFiles) -> Dataset:
     splits = {}
     for split in SPLITS:
-        members = [i for i, of in enumerate(found.splits) if of == split]
-        images = image_files.FileImages([found.paths[i] for i in members])
-        splits[split] = Split(images, found.labels[members])
-    return _checked(name, f"sha256:{found.digest()}", found.class_names, splits)
+        members = [i for i, of in enumerate(files.splits) if of == split]
+        images = image_files.FileImages([files.paths[i] for i in members])
+        splits[split] = Split(images, files.labels[members])
+    return _checked(name, f"sha256:{files.digest()}", files.class_names, splits)
 
 
 def _checked(name: str, identity: str, class_names: tuple[str, ...], splits: dict[str, Split]) -> Dataset:

@@ -14,15 +14,22 @@ from benchmark.seeds import numpy_generator
 
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever a file's name says: others may start programs
+FORMATS = (
+    "PNG",
+    "JPEG",
+    "BMP",
+    "GIF",
+    "TIFF",
+    "WEBP",
+)  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
-MOST_PIXELS = 10**8  # of one image; what has more is a mistake or an attack
-MOST_DIGITS = 18  # of a class that is called by its number
+MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
+MOST_DIGITS = 18  # of a class name that is a number
 
 
 @dataclass(frozen=True)
 class FileImages:
-    """Decodes images when they are asked for; colour is kept, everything else becomes RGB."""
+    """Decodes images as RGB when they are accessed."""
 
     paths: Sequence[Path]
 
@@ -53,19 +60,19 @@ class LabelledFiles:
 
 
 def from_folder(folder: Path) -> LabelledFiles:
-    """`folder/class/image.png`, split for you; or `folder/train/class/image.png` with val and test beside it."""
+    """`folder/class/image.png`, split here; or `folder/train/class/image.png` with val and test beside it."""
     named = {child.name: child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in SPLIT_OF_NAME}
     if named and {SPLIT_OF_NAME[name] for name in named} != set(SPLIT_OF_NAME.values()):
         raise LincBenchError(
             f"{folder} has {', '.join(named)} but a split folder needs train, val and test; "
-            "add what is missing, or put the class folders directly into it to have them split for you."
+            "add what is missing, or put the class folders directly into it; then they are split automatically."
         )
     roots = named or {"": folder}
     rows = [
         (path, label, SPLIT_OF_NAME.get(name))
         for name, root in roots.items()
-        for path, label in images_in(root)
-        if path.is_file()
+        for path, label in files_by_class(root)
+        if path.suffix.lower() in SUFFIXES and path.is_file()
     ]
     empty = [
         f"{root.name}/{child.name}" for root in roots.values() for child in root.iterdir() if _is_empty_class(child)
@@ -79,10 +86,10 @@ def from_folder(folder: Path) -> LabelledFiles:
     return _labelled(folder, *zip(*rows, strict=True))
 
 
-def images_in(root: Path) -> list[tuple[Path, str]]:
-    """What is called like an image, below the folders of classes, and the class of each."""
-    found = [path for path in sorted(root.glob("*/**/*")) if path.suffix.lower() in SUFFIXES]
-    return [(path, path.relative_to(root).parts[0]) for path in found if not path.is_dir()]
+def files_by_class(root: Path) -> list[tuple[Path, str]]:
+    """All files below the folders of classes, in order, each with its class."""
+    files = [path for path in sorted(root.glob("*/**/*")) if not path.is_dir()]
+    return [(path, path.relative_to(root).parts[0]) for path in files]
 
 
 def _is_empty_class(folder: Path) -> bool:
@@ -116,9 +123,9 @@ def read_rows(path: Path) -> list[dict[str, str | None]]:
             f"{path} has no rows; expected a header with the columns path and label, and a row per image."
         )
     if not {"path", "label"} <= set(rows[0]):
-        found = ", ".join(str(column) for column in rows[0])
-        hint = " Separate columns by commas." if ";" in found or "\t" in found else ""
-        raise LincBenchError(f"{path} has the columns {found}; expected path and label, optionally split.{hint}")
+        columns = ", ".join(str(column) for column in rows[0])
+        hint = " Separate columns by commas." if ";" in columns or "\t" in columns else ""
+        raise LincBenchError(f"{path} has the columns {columns}; expected path and label, optionally split.{hint}")
     return rows
 
 
@@ -173,4 +180,4 @@ def decode(path: Path) -> np.ndarray:
                 raise ValueError(f"mode {image.mode} has more than 8 bits per channel; convert it to 8 bits first")
             return np.asarray(image.convert("RGB"))
     except Exception as error:  # for a damaged file its decoder may raise anything
-        raise LincBenchError(f"{path} cannot be read as an image ({error}). Mend or remove it.") from error
+        raise LincBenchError(f"{path} cannot be read as an image ({error}). Repair or remove it.") from error

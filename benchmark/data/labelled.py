@@ -1,4 +1,4 @@
-"""What training is given: features, or live images, with labels, some of the labels wrong."""
+"""What training reads: features or live images, batch by batch, with the given labels."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class LabelledFeatures:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Indices and features, batch by batch; each is gathered in the background while the one before is used.
 
-        When a batch is handed over, `on_read` is told the processor time that it took.
+        `on_read` is called with the processor time that each batch took to read, when it is handed over.
         """
 
         def read(indices: Tensor) -> tuple[Tensor, Tensor, float]:

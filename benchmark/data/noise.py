@@ -1,7 +1,8 @@
-"""Makes labels wrong on purpose, and keeps the answer key."""
+"""Label noise: makes labels wrong on purpose, and keeps the answer key."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,50 +10,42 @@ from benchmark.errors import LincBenchError, unknown_name
 from benchmark.seeds import numpy_generator
 
 
-class NoiseKind(Protocol):
-    """Returns new labels for `clean_labels`; draws all chance from `generator` and never changes its input."""
+@dataclass(frozen=True)
+class NoiseKind(ABC):
+    """Redraws exactly a share of the labels. All chance comes from the generator; the input is never changed."""
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     summary: ClassVar[str]
 
     def corrupt(
         self, clean_labels: np.ndarray, num_classes: int, rate: float, generator: np.random.Generator
-    ) -> np.ndarray: ...
+    ) -> np.ndarray:
+        given = clean_labels.copy()
+        chosen = generator.choice(len(given), size=round(rate * len(given)), replace=False)
+        given[chosen] = self.redraw(given[chosen], num_classes, generator)
+        return given
 
-
-def _chosen(n: int, rate: float, generator: np.random.Generator) -> np.ndarray:
-    return generator.choice(n, size=round(rate * n), replace=False)
+    @abstractmethod
+    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
-class Symmetric:
+class Symmetric(NoiseKind):
     name: ClassVar[str] = "symmetric"
-    version: ClassVar[int] = 1
     summary: ClassVar[str] = "exactly that share of labels, each to a uniformly drawn other class"
 
-    def corrupt(
-        self, clean_labels: np.ndarray, num_classes: int, rate: float, generator: np.random.Generator
-    ) -> np.ndarray:
-        given = clean_labels.copy()
-        chosen = _chosen(len(given), rate, generator)
-        given[chosen] = (given[chosen] + generator.integers(1, num_classes, len(chosen))) % num_classes
-        return given
+    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
+        return (labels + generator.integers(1, num_classes, len(labels))) % num_classes
 
 
 @dataclass(frozen=True)
-class SymmetricInclusive:
+class SymmetricInclusive(NoiseKind):
     name: ClassVar[str] = "symmetric-inclusive"
-    version: ClassVar[int] = 1
     summary: ClassVar[str] = "exactly that share of labels redrawn from all classes, so some stay right by chance"
 
-    def corrupt(
-        self, clean_labels: np.ndarray, num_classes: int, rate: float, generator: np.random.Generator
-    ) -> np.ndarray:
-        given = clean_labels.copy()
-        chosen = _chosen(len(given), rate, generator)
-        given[chosen] = generator.integers(0, num_classes, len(chosen))
-        return given
+    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
+        return generator.integers(0, num_classes, len(labels))
 
 
 NOISE_KINDS: tuple[NoiseKind, ...] = (Symmetric(), SymmetricInclusive())

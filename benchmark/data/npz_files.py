@@ -27,11 +27,11 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
                     f"{path} has no {', '.join(missing)}. MedMNIST's layout is {', '.join(wanted)}; "
                     f"this file has {', '.join(arrays) or 'nothing'}."
                 )
-            found = {}
+            splits = {}
             for split, key in KEY_OF_SPLIT.items():
                 images = _images(path, f"{key}_images", arrays[f"{key}_images"])
-                found[split] = images, _labels(path, f"{key}_labels", arrays[f"{key}_labels"], len(images))
-            return found
+                splits[split] = images, _labels(path, f"{key}_labels", arrays[f"{key}_labels"], len(images))
+            return splits
     except UNREADABLE as error:
         raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
 

@@ -96,7 +96,7 @@ def begin_store(
     """
     partial = _partial(folder)
     total = sum(info.sizes)
-    if _is_begun(partial, total):
+    if _is_resumable(partial, total):
         check_weights(folder, model)
     else:
         shutil.rmtree(partial, ignore_errors=True)
@@ -121,7 +121,7 @@ def begin_store(
     return [chunk for chunk in chunks if not _is_kept(partial, chunk, features)]
 
 
-def _is_begun(partial: Path, total: int) -> bool:
+def _is_resumable(partial: Path, total: int) -> bool:
     """Whether an earlier call left something to resume from."""
     try:
         return (partial / "store.json").exists() and len(open_array(partial / "features.npy")) == total

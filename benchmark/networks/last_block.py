@@ -115,9 +115,9 @@ class _PoolInCache(torch.autograd.Function):
     def forward(ctx: Any, query_BHD: Tensor, tokens_BTD: Tensor) -> Tensor:
         pooled_BHD = torch.empty_like(query_BHD)
         weights_BHT = query_BHD.new_empty(*query_BHD.shape[:2], tokens_BTD.shape[1])
-        for some, tokens in _widened(tokens_BTD, query_BHD.dtype):
-            weights_BHT[some] = (query_BHD[some] @ tokens.transpose(1, 2)).softmax(-1)
-            torch.bmm(weights_BHT[some], tokens, out=pooled_BHD[some])
+        for window, tokens in _widened(tokens_BTD, query_BHD.dtype):
+            weights_BHT[window] = (query_BHD[window] @ tokens.transpose(1, 2)).softmax(-1)
+            torch.bmm(weights_BHT[window], tokens, out=pooled_BHD[window])
         ctx.save_for_backward(weights_BHT, tokens_BTD)
         return pooled_BHD
 
@@ -126,10 +126,10 @@ class _PoolInCache(torch.autograd.Function):
     def backward(ctx: Any, gradient_BHD: Tensor) -> tuple[Tensor, None]:
         weights_BHT, tokens_BTD = ctx.saved_tensors
         query_gradient_BHD = torch.empty_like(gradient_BHD, memory_format=torch.contiguous_format)
-        for some, tokens in _widened(tokens_BTD, gradient_BHD.dtype):
-            weights, gradient = weights_BHT[some], gradient_BHD[some] @ tokens.transpose(1, 2)
+        for window, tokens in _widened(tokens_BTD, gradient_BHD.dtype):
+            weights, gradient = weights_BHT[window], gradient_BHD[window] @ tokens.transpose(1, 2)
             scores_gradient = weights * (gradient - (weights * gradient).sum(-1, keepdim=True))
-            torch.bmm(scores_gradient, tokens, out=query_gradient_BHD[some])
+            torch.bmm(scores_gradient, tokens, out=query_gradient_BHD[window])
         return query_gradient_BHD, None
 
 
@@ -139,9 +139,9 @@ def _widened(tokens_BTD: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Te
     at_once = max(1, SCRATCH_BYTES // (rows * width * dtype.itemsize)) if tokens_BTD.device.type == "cpu" else count
     scratch = tokens_BTD.new_empty((min(at_once, count), rows, width), dtype=dtype)
     for start in range(0, count, at_once):
-        some = slice(start, min(start + at_once, count))
-        tokens = tokens_BTD[some]
-        yield some, tokens if tokens.dtype == dtype else scratch[: len(tokens)].copy_(tokens)
+        window = slice(start, min(start + at_once, count))
+        tokens = tokens_BTD[window]
+        yield window, tokens if tokens.dtype == dtype else scratch[: len(tokens)].copy_(tokens)
 
 
 class PointwiseConv(nn.Conv2d):

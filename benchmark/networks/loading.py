@@ -52,7 +52,7 @@ def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:
         return timm.create_model(backbone.name, pretrained=True, **options)
     except Exception as error:  # the hub's client raises whatever its transport raises
         raise LincBenchError(
-            f"The pretrained weights of {backbone.name} cannot be had from the hub ({type(error).__name__}). "
+            f"The pretrained weights of {backbone.name} cannot be downloaded from the hub ({type(error).__name__}). "
             "Three ways: connect to the network and run again; give a safetensors or pth file with --weights FILE; "
             "or use the backbone whose weights come with the install: --backbone tf_efficientnet_lite0 --image-size 64."
         ) from error
@@ -68,7 +68,7 @@ def untrained_backbone(backbone: Backbone, num_classes: int, is_plain: bool = Fa
 
 
 def _size_options(backbone: Backbone) -> dict[str, int]:
-    """Models with position embeddings are told their image size; timm then resamples the embeddings."""
+    """Models with position embeddings need to know the image size; timm then resamples the embeddings."""
     import timm
 
     config = timm.get_pretrained_cfg(backbone.name)

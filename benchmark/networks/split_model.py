@@ -138,12 +138,12 @@ def split_model(model: Any, backbone: Backbone, is_plain: bool = False) -> Split
             last = WholeBlock(model.get_submodule(last_name))
             constants = last.constants_besides(lambda: model(images[:1]))
             split = SplitModel(model, replace(last, constants=constants), between, last_name, is_plain)
-            shaken = _shaken(model, [last_name, *later])
-            whole, received = functional_call(model, shaken, (images[1:],)), split.prefix(images[1:])
+            perturbed = _perturbed(model, [last_name, *later])
+            whole, received = functional_call(model, perturbed, (images[1:],)), split.prefix(images[1:])
             if not is_plain:
                 for part in (last.module, *between):
                     make_pointwise(part)
-            parts = split.tail_with(shaken, received)
+            parts = split.tail_with(perturbed, received)
     except (RuntimeError, ValueError, TypeError, AssertionError, AttributeError) as error:
         raise _unsplittable(backbone, last_name, str(error)) from error
     if not _agree(whole, parts, 1e-4):
@@ -152,10 +152,10 @@ def split_model(model: Any, backbone: Backbone, is_plain: bool = False) -> Split
     if is_plain:
         return split
     by_class_token = replace(split, block=ClassTokenBlock(last.module))
-    return by_class_token if _compute_the_same(split, by_class_token, shaken, received) else split
+    return by_class_token if _compute_the_same(split, by_class_token, perturbed, received) else split
 
 
-def _shaken(model: nn.Module, parts: list[str]) -> dict[str, Tensor]:
+def _perturbed(model: nn.Module, parts: list[str]) -> dict[str, Tensor]:
     """The parameters of those parts with a little noise, so that none can hide behind an initial value at which it has
     no effect: a head of zeros, a LayerScale of 1e-5, a relative position."""
     generator = torch.Generator().manual_seed(0)

@@ -27,7 +27,7 @@ EVALUATION = Charge("validation and test", TRAINING_LOOP)
 OBJECTIVE = Charge("objective", THE_OBJECTIVE)
 END_OF_EPOCHS = Charge("end of epochs", THE_OBJECTIVE)
 RECORDING = "recording"  # a part of which each recorder has its own clock
-PASS = "evaluation pass"  # over the training set, paid by whoever asked for it
+PASS = "evaluation pass"  # over the training set, paid by the recorder or objective that asked for it
 PASS_OF_OBJECTIVE = Charge(PASS, THE_OBJECTIVE)
 
 
@@ -35,8 +35,8 @@ PASS_OF_OBJECTIVE = Charge(PASS, THE_OBJECTIVE)
 class Stopwatch:
     """Processor time of this thread, which other programs change far less than the time on the wall.
 
-    Waiting for a disk is then not counted, nor is what other threads do: whoever has them work says so with
-    `background`. With several threads per run, or an accelerator, only the time on the wall can be had.
+    Waiting for a disk is then not counted, nor is what other threads do, unless it is added as
+    `background`. With several threads per run, or on an accelerator, wall time is measured instead.
     """
 
     device: str = "cpu"
@@ -62,7 +62,7 @@ class Stopwatch:
 
     @property
     def elapsed(self) -> float:
-        """Since some moment: only differences mean anything."""
+        """Since an arbitrary moment: only differences have a meaning."""
         return self.now() + self.background
 
 

@@ -51,7 +51,7 @@ class RunRecord:
     def first_epochs(self, count: int) -> "RunRecord":
         """The same record as if training had ended after `count` epochs."""
         if not 1 <= count <= self.epochs:
-            raise LincBenchError(f"The record has {self.epochs} epochs; the first {count} of them cannot be had.")
+            raise LincBenchError(f"The record has {self.epochs} epochs; there are no first {count}.")
         return replace(self, epochs=count, is_cut=self.is_cut or count < self.epochs)
 
     def map_samples(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], signal: Signal) -> np.ndarray:
@@ -108,7 +108,7 @@ def write_record(
     """Completes the folder into which recorders wrote their signals, and opens the record.
 
     `left_behind` is what the recipe returned; writing it is charged to its signals. `keys` are those of all signals
-    in the record, `started` is what `time.perf_counter` said when the run began, and `path` how the network ran.
+    in the record, `started` is the value of `time.perf_counter` at the start, and `path` says how the network ran.
     """
     for signal, array in left_behind.items():
         with history.clock(Charge(RECORDING, (signal.key,))):

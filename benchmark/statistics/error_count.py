@@ -11,7 +11,7 @@ samples, classes that look alike), low shares fit as well as high ones, and the 
 tells a hard image from a wrong label. Where labels are wrong because images are hard, more are wrong than is counted.
 
 The constants were chosen on one half of the training images of four MedMNIST data sets; how the interval does on the
-other half, on whole files and on digits is told by the trials (`audit_trials.py`) and their tables.
+other half, on whole files and on digits is in the tables of the audit's trials.
 """
 
 from dataclasses import dataclass

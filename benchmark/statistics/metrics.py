@@ -10,14 +10,14 @@ def detection_metrics(is_mislabelled: np.ndarray, scores: np.ndarray) -> dict[st
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     rate = float(is_mislabelled.mean())
-    found = {f"recall_{budget}": _found_in_top(is_mislabelled, scores, budget / 100) for budget in BUDGETS}
+    counts = {f"recall_{budget}": _found_in_top(is_mislabelled, scores, budget / 100) for budget in BUDGETS}
     positives, n = int(is_mislabelled.sum()), len(scores)
     return {
         "auroc": float(roc_auc_score(is_mislabelled, scores)),
         "auprc": float(average_precision_score(is_mislabelled, scores)),
         "auprc_chance": rate,
         "precision_at_rate": _found_in_top(is_mislabelled, scores, rate) / positives if positives else 0.0,
-        **{name: count / positives for name, count in found.items()},
+        **{name: count / positives for name, count in counts.items()},
         "ties": 1.0 - len(np.unique(scores)) / n,
     }
 
@@ -29,8 +29,8 @@ def _found_in_top(is_mislabelled: np.ndarray, scores: np.ndarray, share: float) 
         return 0.0
     border = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
     above, at_border = scores > border, scores == border
-    room = wanted - int(above.sum())
-    return float(is_mislabelled[above].sum() + is_mislabelled[at_border].mean() * room)
+    left = wanted - int(above.sum())
+    return float(is_mislabelled[above].sum() + is_mislabelled[at_border].mean() * left)
 
 
 def why_undefined(is_mislabelled: np.ndarray) -> str | None:

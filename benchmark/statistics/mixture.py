@@ -56,11 +56,11 @@ def fit_mixture(values: np.ndarray, components: int, initialisations: int = 5) -
         lowest_mean = means[order[0]]
         at_lowest_mean = rank_of[fit.model.predict([[lowest_mean]])[0]]
 
-        def ranks(some: np.ndarray) -> np.ndarray:
+        def ranks(values_B: np.ndarray) -> np.ndarray:
             """A wide component wins both tails, so the lowest values could count as "clean": below the lowest mean a
             value is no less noisy than that mean."""
-            found = rank_of[fit.model.predict(some[:, None])]
-            return np.where(some < lowest_mean, np.minimum(found, at_lowest_mean), found)
+            rank_B = rank_of[fit.model.predict(values_B[:, None])]
+            return np.where(values_B < lowest_mean, np.minimum(rank_B, at_lowest_mean), rank_B)
 
         rank_N = fit.of_each(ranks, values)
     assignment = np.zeros(len(values), dtype=np.int8)
@@ -84,9 +84,9 @@ def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.nda
             return np.zeros(len(values))
         means = fit.model.means_[:, 0]
 
-        def posterior(some: np.ndarray) -> np.ndarray:
+        def posterior(values_B: np.ndarray) -> np.ndarray:
             """Between the means it rises; beyond them a wide component would win both tails."""
-            within = np.clip(some, means.min(), means.max())
+            within = np.clip(values_B, means.min(), means.max())
             return fit.model.predict_proba(within[:, None])[:, means.argmax()]
 
         return fit.of_each(posterior, values)

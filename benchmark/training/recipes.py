@@ -39,7 +39,7 @@ class Recipe:
     name: ClassVar[str]
     version: ClassVar[int] = 1  # raise it when numbers may change
     summary: ClassVar[str] = ""
-    leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, recorded whoever needs them
+    leaves: ClassVar[tuple[Signal, ...]] = ()  # signals of its own, always kept
     records: ClassVar[bool] = True  # recorders may listen
 
     def passes(self, epochs: int) -> float:
