@@ -15,13 +15,11 @@ from benchmark.paper.verdicts import (
     NOT_TESTED,
     REPRODUCED,
     VERDICTS,
-    Verdict,
     count_table,
     in_a_sentence,
     judge_gain,
     judge_value,
     verdict_table,
-    verdicts,
 )
 from tests.paper_rows import AUROCS, Named, Row, detection, like_the_paper, run, tables
 
@@ -29,13 +27,9 @@ STUDIES = ["medmnist-auc", "medmnist-accuracy", "ablation"]
 BREAST = like_the_paper("breastmnist")
 
 
-def judged(accuracy: list[Row], metrics: list[Row] | None = None) -> list[Verdict]:
-    of_paper = select.of_the_paper(tables(accuracy=accuracy, metrics=metrics or []), STUDIES)
-    return verdicts(*(select.as_in_the_paper(of_paper[name]) for name in ("metrics", "accuracy")))
-
-
 def of(accuracy: list[Row], metrics: list[Row] | None = None) -> pd.DataFrame:
-    return verdict_table(judged(accuracy, metrics))
+    of_paper = select.of_the_paper(tables(accuracy=accuracy, metrics=metrics or []), STUDIES)
+    return verdict_table(*(select.as_in_the_paper(of_paper[name]) for name in ("metrics", "accuracy")))
 
 
 def test_every_number_of_the_paper_is_judged_once() -> None:
@@ -146,14 +140,14 @@ def test_a_lead_that_is_not_there_is_contradicted() -> None:
 
 
 def test_counts_add_up() -> None:
-    found = judged(BREAST)
+    found = of(BREAST)
     counts = count_table(found)
     assert (counts[list(VERDICTS)].sum(axis=1) == counts["numbers"]).all()
     assert counts["numbers"].sum() == len(found)
 
 
 def test_the_sentence_counts_levels_and_averages_apart() -> None:
-    said = in_a_sentence(judged(BREAST))
+    said = in_a_sentence(of(BREAST))
     assert "Its AUC of 0.9837 was not tested, since OrganSMNIST was not run." in said
     assert "cell by cell, 10 of 100 were measured (10 reproduced)" in said
     assert "over the cells that were run, 15 of 17 were measured (15 reproduced)" in said

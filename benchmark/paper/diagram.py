@@ -1,5 +1,8 @@
 """The method's phases as a diagram, the paper's first figure; it needs no data."""
 
+from functools import partial
+from typing import Any
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -19,6 +22,10 @@ CAPTION = (
     "backbone and number of epochs, and shows no measurement."
 )
 WIDTH, GAP = 2.35, 0.3  # of a phase's box and between two, in inches
+MODEL = (
+    r"training sample $x_i$ with given label $\tilde{y}_i$   $\rightarrow$   model $f_\theta$   "
+    r"$\rightarrow$   class probabilities $p_i = \mathrm{softmax}(f_\theta(x_i))$"
+)
 PHASES = (
     (
         "1  Soft warm-up",
@@ -58,57 +65,45 @@ def overview() -> Figure:
     figure = plt.figure(figsize=(total + 0.2, 4.0))
     axis = figure.add_axes((0, 0, 1, 1), xlim=(-0.1, total + 0.1), ylim=(0, 4))
     axis.axis("off")
+    write = partial(axis.text, ha="center", va="center", size=8.2)
     _box(axis, 0, 3.25, total, 0.65, "0.9")
-    axis.text(
-        total / 2, 3.575, r"training sample $x_i$ with given label $\tilde{y}_i$   $\rightarrow$   model $f_\theta$   "
-        r"$\rightarrow$   class probabilities $p_i = \mathrm{softmax}(f_\theta(x_i))$",
-        ha="center", va="center", size=11,
-    )  # fmt: skip
+    write(total / 2, 3.575, MODEL, size=11)
     for index, (title, when, text) in enumerate(PHASES):
         left = index * (WIDTH + GAP)
         middle = left + WIDTH / 2
         _box(axis, left, 0.35, WIDTH, 2.2, "white")
-        axis.text(middle, 2.37, title, ha="center", va="center", size=10, weight="bold")
-        axis.text(middle, 2.13, when, ha="center", va="center", size=8.2, style="italic")
-        axis.text(middle, 1.2, text, ha="center", va="center", size=8.2, linespacing=1.5)
+        write(middle, 2.37, title, size=10, weight="bold")
+        write(middle, 2.13, when, style="italic")
+        write(middle, 1.2, text, linespacing=1.5)
         if index:
             _arrow(axis, (left - GAP, 1.4), (left, 1.4), "-")
         if text:
             _arrow(axis, (middle - 0.25, 3.25), (middle - 0.25, 2.55), "-")
             _arrow(axis, (middle + 0.25, 2.55), (middle + 0.25, 3.25), "--")
-            axis.text(middle - 0.32, 2.9, "$p_i$", ha="right", va="center", size=8)
-            axis.text(middle + 0.32, 2.9, "targets", ha="left", va="center", size=8.2)
+            write(middle - 0.32, 2.9, "$p_i$", ha="right", size=8)
+            write(middle + 0.32, 2.9, "targets", ha="left")
     _mixture(axis, WIDTH + GAP, 0.75)
-    axis.text(WIDTH + GAP / 2, 1.52, r"$\alpha_i$", ha="center", va="bottom", size=9)
-    axis.text(total / 2, 0.12, r"LiNC as a detector: the score of a sample is $1-\alpha_i$ after epoch w.",
-              ha="center", va="center", size=8)  # fmt: skip
+    write(WIDTH + GAP / 2, 1.52, r"$\alpha_i$", va="bottom", size=9)
+    write(total / 2, 0.12, r"LiNC as a detector: the score of a sample is $1-\alpha_i$ after epoch w.", size=8)
     return figure
 
 
 def _mixture(axis: Axes, left: float, bottom: float) -> None:
     """Three bell curves over the trust, in the box that begins at `left`."""
-    x = np.linspace(0, 1, 200)
+    x, start, width = np.linspace(0, 1, 200), left + 0.15, WIDTH - 0.3
+    write = partial(axis.text, ha="center", size=8.2)
     parts = (
         ("noisy", 0.2, 0.08, 0.62, COLOURS[6], "////"),
         ("ambiguous", 0.52, 0.10, 0.42, "0.75", "\\\\\\\\"),
         ("clean", 0.83, 0.06, 0.95, COLOURS[2], ""),
     )
     for name, mean, deviation, height, colour, hatch in parts:
-        y = height * np.exp(-(((x - mean) / deviation) ** 2) / 2)
-        place = left + 0.15 + x * (WIDTH - 0.3)
-        axis.fill_between(
-            place, bottom, bottom + y, facecolor=colour, edgecolor="black", hatch=hatch, lw=0.6, alpha=0.6
-        )
-        axis.text(left + 0.15 + mean * (WIDTH - 0.3), bottom + height + 0.04, name, ha="center", va="bottom", size=8.2)
-    axis.plot([left + 0.15, left + WIDTH - 0.15], [bottom, bottom], color="black", linewidth=0.8)
-    axis.text(
-        left + WIDTH / 2,
-        bottom - 0.06,
-        r"trust $\alpha_i$: low $\longrightarrow$ high",
-        ha="center",
-        va="top",
-        size=8.2,
-    )
+        top = bottom + height * np.exp(-(((x - mean) / deviation) ** 2) / 2)
+        style: dict[str, Any] = {"facecolor": colour, "edgecolor": "black", "hatch": hatch, "lw": 0.6, "alpha": 0.6}
+        axis.fill_between(start + x * width, bottom, top, **style)
+        write(start + mean * width, bottom + height + 0.04, name, va="bottom")
+    axis.plot([start, start + width], [bottom, bottom], color="black", linewidth=0.8)
+    write(left + WIDTH / 2, bottom - 0.06, r"trust $\alpha_i$: low $\longrightarrow$ high", va="top")
 
 
 def _box(axis: Axes, left: float, bottom: float, width: float, height: float, colour: str) -> None:

@@ -9,7 +9,7 @@ from benchmark.paper.headlines import HOW, findings, findings_table, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.select import Tables
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
-from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table, verdicts
+from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
 from benchmark.runs.studies import STUDIES
 from benchmark.wording import dataset_title
 
@@ -33,8 +33,8 @@ def paper_groups(tables: Tables) -> dict[str, Group]:
     """What we found, what was tried to explain it, and a verdict on every number; from the rows of all studies."""
     tables = select.of_the_paper(tables, [study.name for study in STUDIES])
     usual = {name: select.as_in_the_paper(rows) for name, rows in tables.items()}
-    judged = verdicts(usual["metrics"], usual["accuracy"])
-    if not judged:
+    judged = verdict_table(usual["metrics"], usual["accuracy"])
+    if judged.empty:
         return {}
     found, tried = findings(usual), hypothesis_table(tables)
     groups = {
@@ -42,7 +42,7 @@ def paper_groups(tables: Tables) -> dict[str, Group]:
         "findings": Group("What we found on each data set", titled("Questions and answers", findings_table(found))),
         "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
         "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
-        "verdicts": Group("The paper, number by number", titled("Every number", verdict_table(judged)), [RULES]),
+        "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
     return {name: group for name, group in groups.items() if group.tables or name == "headlines"}

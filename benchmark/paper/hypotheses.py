@@ -82,7 +82,7 @@ class Evidence:
     def enough_gain(self) -> float:
         """Half of the paper's, in points."""
         last = paper.noisy_accuracy().pivot(index=["dataset", "rate"], columns="recipe", values="last")
-        cell = last.xs((paper_dataset(self.dataset), paper.DETECTION_RATE))
+        cell: Any = last.xs((paper_dataset(self.dataset), paper.DETECTION_RATE))
         return float(100 * (cell[RECIPE] - cell[BASELINE_RECIPE]) / 2)
 
 

@@ -84,6 +84,7 @@ class Average:
     paper: float
     value: float
     unit: str
+    is_gain: bool
     cells: tuple[tuple[str, float], ...]  # the data sets and rates that it is computed from
 
 
@@ -92,35 +93,36 @@ def averages(table: pd.DataFrame) -> list[Average]:
     recipes = [BASELINE_RECIPE, RECIPE]
     table = table[table["recipe"].isin(recipes)]
     wide = table.pivot_table(index=["dataset", "rate"], columns="recipe", values=["best", "last"]).dropna()
+    found: list[Average] = []
     if wide.empty or table["recipe"].nunique() < len(recipes):
-        return []
+        return found
     gain = {epoch: 100 * (wide[epoch][RECIPE] - wide[epoch][BASELINE_RECIPE]) for epoch in ("best", "last")}
     lost = {recipe: 100 * (wide["best"][recipe] - wide["last"][recipe]) for recipe in recipes}
     rate_of = wide.index.get_level_values("rate")
     is_half = rate_of == 0.5
     of_derma = is_half & (wide.index.get_level_values("dataset") == "dermamnist")
-    numbers: list[tuple[str, float, pd.Series, str]] = []
+
+    def add(claim: str, paper: float, values: pd.Series, unit: str = "points", is_gain: bool = False) -> None:
+        if len(values):
+            found.append(Average(claim, paper, float(values.mean()), unit, is_gain, tuple(values.index)))
+
     for rate, paper in zip(RATES, (2.19, 7.86, 12.31, 16.94, 21.41), strict=True):
-        numbers.append((gain_at(rate), paper, gain["last"][rate_of == rate], "points"))
+        add(gain_at(rate), paper, gain["last"][rate_of == rate], is_gain=True)
     for epoch, paper in (("last", 49 / 50), ("best", 42 / 50)):
         claim = f"share of cells in which {DETECTOR} is more accurate at the {epoch} epoch"
-        numbers.append((claim, 100 * paper, 100.0 * (gain[epoch] > 0), "%"))
+        add(claim, 100 * paper, 100.0 * (gain[epoch] > 0), "%")
     for recipe, paper, paper_half in ((BASELINE_RECIPE, 13.14, 23.06), (RECIPE, 2.31, 3.56)):
         claim = f"best minus last epoch, {RECIPE_TITLES[recipe]}"
-        numbers.append((claim, paper, lost[recipe], "points"))
-        numbers.append((f"{claim}, 50% noise", paper_half, lost[recipe][is_half], "points"))
-    numbers.append(("mean gain at the best epoch", 1.31, gain["best"], "points"))
-    numbers.append(("mean gain at the last epoch", 12.14, gain["last"], "points"))
-    for epoch, paper in (("best", 4.05), ("last", 22.88)):
-        numbers.append((f"DermaMNIST, 50% noise, gain at the {epoch} epoch", paper, gain[epoch][of_derma], "points"))
+        add(claim, paper, lost[recipe])
+        add(f"{claim}, 50% noise", paper_half, lost[recipe][is_half])
+    for epoch, paper, paper_derma in (("best", 1.31, 4.05), ("last", 12.14, 22.88)):
+        add(f"mean gain at the {epoch} epoch", paper, gain[epoch], is_gain=True)
+        claim = f"DermaMNIST, 50% noise, gain at the {epoch} epoch"
+        add(claim, paper_derma, gain[epoch][of_derma], is_gain=True)
     for recipe, paper in ((BASELINE_RECIPE, 0.5882), (RECIPE, 0.8023)):
         claim = f"mean accuracy at the last epoch, 50% noise, {RECIPE_TITLES[recipe]}"
-        numbers.append((claim, paper, wide["last"][recipe][is_half], "accuracy"))
-    return [
-        Average(claim, paper, float(values.mean()), unit, tuple(values.index))
-        for claim, paper, values, unit in numbers
-        if len(values)
-    ]
+        add(claim, paper, wide["last"][recipe][is_half], "accuracy")
+    return found
 
 
 def gain_at(rate: float) -> str:

@@ -1,36 +1,22 @@
 """A verdict on every claim in the paper's tables and text: reproduced, close, contradicted, or not tested."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from benchmark.display.tables import mean_and_spread
+from benchmark.paper import claims, select
 from benchmark.paper import numbers as paper
-from benchmark.paper import select
-from benchmark.paper.claims import (
-    GAINS,
-    LEAD,
-    MOST_ACCURATE,
-    PLACES,
-    TABLE_1,
-    TABLE_2,
-    TABLE_3,
-    TEXT,
-    Claim,
-    count_most_accurate,
-    lead_over_others,
-    table_claims,
-)
+from benchmark.paper.claims import PLACES, Claim, table_claims
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE, RECIPE_TITLES
 from benchmark.wording import dataset_title, describe_setting
 
+TABLE_1, TABLE_2, TABLE_3, GAINS, TEXT = PLACES
 REPRODUCED, CLOSE, LARGER = "reproduced", "close", "larger gain"
 FAR, CONTRADICTED, NOT_TESTED = "differs by more than 0.05", "contradicted", "not tested"
 VERDICTS = (REPRODUCED, CLOSE, LARGER, FAR, CONTRADICTED, NOT_TESTED)
-# How verdicts are said in a sentence, after their count.
-WORDS = dict(zip(VERDICTS, VERDICTS, strict=True)) | {LARGER: "a larger gain", FAR: "differ by more than 0.05"}
+WORDS = {LARGER: "a larger gain", FAR: "differ by more than 0.05"}  # after a count
 # How far a number may be from the paper's to be reproduced, and to be close, by its unit.
 BANDS = {"accuracy": (0.01, 0.05), "points": (1.0, 5.0), "%": (5.0, 20.0)}
 RULES = (
@@ -47,8 +33,7 @@ RULES = (
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and method
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     where: str
     claim: str
     paper: str
@@ -71,10 +56,10 @@ def judge_gain(claimed: float, ours: float) -> str:
     return CONTRADICTED if ours < claimed / 2 else CLOSE if ours <= 2 * claimed else LARGER
 
 
-def verdicts(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> list[Verdict]:
+def verdict_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
     """Every number of the paper judged once, from rows on its data sets that were trained as in the paper."""
     if metrics.empty and accuracy.empty:
-        return []
+        return pd.DataFrame()
     detection = select.at_the_papers_rate(select.original_line_up(metrics))
     detection = detection[detection["noise"] == "symmetric"]
     accuracy = _possible_noise(select.with_default_recipe(accuracy, *RECIPE_TITLES))
@@ -90,7 +75,8 @@ def verdicts(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> list[Verdict]:
         *_judge_gains(cells),
         *_judge_averages(accuracy),
     ]
-    return sorted(found, key=lambda verdict: PLACES.index(verdict.where))
+    found.sort(key=lambda verdict: PLACES.index(verdict.where))
+    return pd.DataFrame(found)
 
 
 def _possible_noise(rows: pd.DataFrame) -> pd.DataFrame:
@@ -122,17 +108,18 @@ def _judge_lead(detection: pd.DataFrame) -> Verdict:
     shown = f"{paper.AUC_LEAD:.4f}"
     if not set(paper.DETECTION) <= set(detection["detector_name"]):
         why = f"{dataset_title(paper.DETECTION_DATASET)} was not run with all of them"
-        return Verdict(TABLE_1, LEAD, shown, "–", NOT_TESTED, why)
-    lead, rival = lead_over_others(detection)
-    return Verdict(TABLE_1, LEAD, shown, f"{lead:.4f}", judge_gain(100 * paper.AUC_LEAD, 100 * lead), f"over {rival}")
+        return Verdict(TABLE_1, claims.LEAD, shown, "–", NOT_TESTED, why)
+    lead, rival = claims.lead_over_others(detection)
+    verdict = judge_gain(100 * paper.AUC_LEAD, 100 * lead)
+    return Verdict(TABLE_1, claims.LEAD, shown, f"{lead:.4f}", verdict, f"over {rival}")
 
 
 def _judge_most_accurate(accuracy: pd.DataFrame) -> Verdict:
-    claimed, (ours, run) = paper.clean_accuracy(), count_most_accurate(accuracy, "best_batch_mean")
+    claimed, (ours, run) = paper.clean_accuracy(), claims.count_most_accurate(accuracy, "best_batch_mean")
     count = paper.best_on_clean(claimed)
     verdict = NOT_TESTED if run < len(claimed) else REPRODUCED if ours == count else CONTRADICTED
     why = f"{run} of the ten data sets were run"
-    return Verdict(TABLE_2, MOST_ACCURATE, f"{count} of {len(claimed)}", f"{ours} of {run}", verdict, why)
+    return Verdict(TABLE_2, claims.MOST_ACCURATE, f"{count} of {len(claimed)}", f"{ours} of {run}", verdict, why)
 
 
 def _judge_gains(cells: Cells) -> Iterator[Verdict]:
@@ -142,15 +129,15 @@ def _judge_gains(cells: Cells) -> Iterator[Verdict]:
         baseline = claim.dataset, claim.rate, BASELINE_RECIPE
         claimed = 100 * (claim.number - numbers[baseline, claim.measure])
         title = f"{dataset_title(claim.dataset)}, {claim.rate:.0%} noise, gain at the {claim.measure} epoch (points)"
-        if baseline not in cells or claim.cell not in cells:
+        runs = [cells[cell] for cell in (baseline, claim.cell) if cell in cells]
+        by_seed = [part.groupby(select.SEEDS)[f"{claim.measure}_batch_mean"].mean() for part in runs]
+        ours = 100 * (by_seed[1] - by_seed[0]).dropna() if len(runs) == 2 else pd.Series()
+        if ours.empty:
             yield Verdict(GAINS, title, f"{claimed:+.2f}", "–", NOT_TESTED, _why_missing(claim.dataset, cells))
             continue
-        runs = pd.concat([cells[baseline], cells[claim.cell]])
-        by_seed = runs.pivot_table(f"{claim.measure}_batch_mean", select.SEEDS, "recipe_name").dropna()
-        ours = 100 * (by_seed[RECIPE] - by_seed[BASELINE_RECIPE])
         spread = f" ± {ours.std(ddof=1):.2f}" if len(ours) > 1 else ""
-        verdict = judge_gain(claimed, float(ours.mean()))
-        yield Verdict(GAINS, title, f"{claimed:+.2f}", f"{ours.mean():+.2f}{spread}", verdict, _setting(runs))
+        verdict, why = judge_gain(claimed, float(ours.mean())), _setting(pd.concat(runs))
+        yield Verdict(GAINS, title, f"{claimed:+.2f}", f"{ours.mean():+.2f}{spread}", verdict, why)
 
 
 def _judge_averages(accuracy: pd.DataFrame) -> Iterator[Verdict]:
@@ -164,8 +151,7 @@ def _judge_averages(accuracy: pd.DataFrame) -> Iterator[Verdict]:
             yield Verdict(TEXT, claim, f"{claimed.paper:.4g}", "–", NOT_TESTED, "none of its cells was run")
             continue
         value, same = measured[claimed.claim].value, expected[claimed.claim]
-        is_gain = " gain " in claimed.claim
-        verdict = judge_gain(same.value, value) if is_gain else judge_value(same.value, value, claimed.unit)
+        verdict = judge_gain(same.value, value) if same.is_gain else judge_value(same.value, value, same.unit)
         if verdict == CONTRADICTED and claimed.unit == "accuracy" and not _has_its_network(accuracy):
             verdict = FAR
         shown = f"{same.value:.4g} (over all cells {claimed.paper:.4g})"
@@ -189,31 +175,27 @@ def _why_missing(dataset: str, cells: Cells) -> str:
     return "this rate was not run" if is_run else f"{dataset_title(dataset)} was not run"
 
 
-def verdict_table(found: list[Verdict]) -> pd.DataFrame:
-    return pd.DataFrame(map(asdict, found))
-
-
-def count_table(found: list[Verdict]) -> pd.DataFrame:
+def count_table(judged: pd.DataFrame) -> pd.DataFrame:
     """How many numbers of each table, and of the text, have which verdict."""
-    rows = verdict_table(found)
-    counts = pd.crosstab(rows["where"], rows["verdict"]).reindex(index=PLACES, columns=VERDICTS, fill_value=0)
+    counts = pd.crosstab(judged["where"], judged["verdict"]).reindex(index=PLACES, columns=VERDICTS, fill_value=0)
     counts.insert(0, "numbers", counts.sum(axis=1))
     return counts.reset_index().rename_axis(columns=None)
 
 
-def in_a_sentence(found: list[Verdict]) -> str:
+def in_a_sentence(judged: pd.DataFrame) -> str:
     """How much of the paper was measured, and what came out; gains, averages and levels apart."""
 
     def counted(*places: str) -> str:
-        of = [verdict.verdict for verdict in found if verdict.where in places]
-        counts = ", ".join(f"{of.count(verdict)} {WORDS[verdict]}" for verdict in VERDICTS[:-1] if verdict in of)
-        return f"{len(of) - of.count(NOT_TESTED)} of {len(of)} were measured{f' ({counts})' if counts else ''}"
+        counts = judged.loc[judged["where"].isin(places), "verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        words = [f"{count} {WORDS.get(str(verdict), verdict)}" for verdict, count in counts[:-1].items() if count]
+        tested = f"{counts[:-1].sum()} of {counts.sum()} were measured"
+        return f"{tested} ({', '.join(words)})" if words else tested
 
     auc = next(claim for claim in table_claims() if claim.method == DETECTOR)
-    verdict = next(verdict for verdict in found if verdict.claim == str(auc))
+    is_tested = judged.set_index("claim")["verdict"][str(auc)] != NOT_TESTED
     missing = f" Its AUC of {auc.number} was not tested, since {dataset_title(auc.dataset)} was not run."
     return (
-        f"Is the paper reproduced?{missing if verdict.verdict == NOT_TESTED else ''} Of {DETECTOR}'s gains in "
+        f"Is the paper reproduced?{'' if is_tested else missing} Of {DETECTOR}'s gains in "
         f"accuracy, cell by cell, {counted(GAINS)}. Of the averages in the text, over the cells that were run, "
         f"{counted(TEXT)}. Of the accuracies and AUCs in the tables, {counted(TABLE_1, TABLE_2, TABLE_3)}."
     )
