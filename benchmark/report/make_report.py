@@ -18,7 +18,14 @@ from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPa
 from benchmark.runs.studies import STUDIES
 
 SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "evaluation/comparisons.py")
-DRAWING_CODE = ("display/*.py", "report/*figure*.py", "overhead/figures.py", "overhead/tables.py", "paper/diagram.py")
+DRAWING_CODE = (
+    "display/canvas.py",
+    "display/svg.py",
+    "report/*figure*.py",
+    "overhead/figures.py",
+    "overhead/tables.py",
+    "paper/diagram.py",
+)
 TABLE_CODE = ("display/*.py", "display/templates/*", "report/*.py", "paper/*.py", "overhead/*.py", "audit/*.py")
 
 

@@ -160,7 +160,8 @@ def data_map(maps: pd.DataFrame) -> Figure | None:
                 _counts(part, cells), norm=norm, cmap="viridis_r", interpolation="none", origin="lower",
                 aspect="auto", extent=(0, cells[0] / 2 / MAP_BINS, 0, 1),
             )  # fmt: skip
-            axis.set(title=f"{title}\ntruly {subset} ({part['count'].sum():,})")
+            name = title.replace(", ", ",\n", 1)  # long names would overlap
+            axis.set(title=f"{name}, truly {subset} ({part['count'].sum():,})")
             axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
     only_outer_labels(axes)
     figure.colorbar(image, ax=axes, label="training samples per cell", fraction=0.04)
