@@ -1,4 +1,4 @@
-"""An audit of one's own data: from a folder, a CSV or an .npz to a ranked list, a page and corrected labels."""
+"""Audits: from a folder, a CSV or an .npz to a ranked list, a review page and corrected labels."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from benchmark.audit.apply_review import COLUMNS, apply_review, audit_digest
 from benchmark.audit.audited_data import read_audited_data
 from benchmark.audit.ranking import HELD_OUT
-from benchmark.audit.run_audit import Audit, audit
+from benchmark.audit.run_audit import Audit, audit, flag_rates
 from benchmark.audit.settings import DETECTORS
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import describe_dataset
@@ -64,7 +64,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str], A
     return folder, wrong, audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
 
 
-def test_wrong_labels_come_first_and_what_they_should_be_is_suggested(audited: tuple[Path, set[str], Audit]) -> None:
+def test_wrong_labels_are_ranked_first_with_the_right_suggestion(audited: tuple[Path, set[str], Audit]) -> None:
     _, wrong, found = audited
     rows = found.samples
     is_wrong = rows["id"].isin(wrong)
@@ -77,7 +77,7 @@ def test_wrong_labels_come_first_and_what_they_should_be_is_suggested(audited: t
     assert rows.groupby("component")["trust"].mean().idxmin() == "noisy"
 
 
-def test_every_detector_has_its_score_and_rank(audited: tuple[Path, set[str], Audit]) -> None:
+def test_every_detector_has_a_score_and_a_rank(audited: tuple[Path, set[str], Audit]) -> None:
     rows = audited[2].samples
     for name in [*(detector.name for detector in DETECTORS), HELD_OUT]:
         assert (rows[f"{name} rank"] == (-rows[name]).rank(method="min")).all(), "1 is the highest score"
@@ -92,7 +92,7 @@ def test_the_number_of_wrong_labels_is_estimated(audited: tuple[Path, set[str], 
     assert f"of {COUNT} labels are wrong" in errors.sentence
 
 
-def test_what_cannot_be_read_is_listed_and_the_rest_is_audited(audited: tuple[Path, set[str], Audit]) -> None:
+def test_unreadable_images_are_listed_and_the_rest_is_audited(audited: tuple[Path, set[str], Audit]) -> None:
     folder, _, found = audited
     assert [id for id, _ in found.unreadable] == [f"{CLASSES[0]}/damaged.png", f"{CLASSES[1]}/text.jpg"]
     assert all("cannot be read as an image" in why for _, why in found.unreadable)
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_listed_and_the_rest_is_audited(audited: tuple[Pa
     assert any("could not be read: 2 (see" in sentence for sentence in found.sentences)
 
 
-def test_files_say_what_they_are_of(audited: tuple[Path, set[str], Audit]) -> None:
+def test_written_files_name_the_audit_and_its_settings(audited: tuple[Path, set[str], Audit]) -> None:
     folder, _, found = audited
     written = pd.read_csv(folder / "out" / "audit.csv", keep_default_na=False)
     assert list(written) == list(found.samples)
@@ -127,19 +127,53 @@ def test_a_second_call_gives_the_same_bytes_without_training(
 ) -> None:
     folder, _, _ = audited
     before = {name: (folder / "out" / name).read_bytes() for name in ("audit.csv", "audit.html", "rates.csv")}
-    monkeypatch.setattr("benchmark.runs.pipeline.train_record", lambda unit: pytest.fail("it is there already"))
+    monkeypatch.setattr("benchmark.runs.run_unit.train_unit", lambda *_: pytest.fail("it was trained already"))
     audit(folder / "images", folder / "out", backbone=SMALL, workers=1, say=lambda text: None)
     assert {name: (folder / "out" / name).read_bytes() for name in before} == before
 
 
+def write_csv(folder: Path) -> Path:
+    """Ids of its own, groups (all wrong labels are in B), a missing image and one without a label."""
+    images, labels, wrong = digits()
+    with (folder / "list.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["path", "label", "id", "site"])
+        for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+            Image.fromarray(image).save(folder / f"{number}.png")
+            writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[int(wrong[number] or number % 2)]])
+        writer.writerow(["missing.png", 0, "lost", "A"])
+        writer.writerow(["0.png", " ", "unlabelled", "A"])
+    return folder / "list.csv"
+
+
+def test_a_csv_gives_ids_paths_and_groups_and_lists_what_cannot_be_audited(tmp_path: Path) -> None:
+    data = read_audited_data(write_csv(tmp_path), "site")
+    assert data.ids == tuple(f"sample {number}" for number in range(COUNT))
+    assert data.paths == tuple(f"{number}.png" for number in range(COUNT))
+    assert set(data.groups) == {"A", "B"}
+    (lost, why), (unlabelled, reason) = data.unreadable
+    assert (lost, unlabelled) == ("lost", "unlabelled")
+    assert "which is not a file" in why
+    assert "has no label" in reason
+
+
+def test_groups_with_more_wrong_labels_are_flagged_more_often(audited: tuple[Path, set[str], Audit]) -> None:
+    _, wrong, found = audited
+    in_b = found.samples["id"].isin(wrong) | (found.samples.index % 2 == 0)
+    rates = flag_rates(found.samples.assign(group=np.where(in_b, "B", "A")), found.errors)
+    flagged = rates[rates["of"] == "group"].set_index("which")["flagged"]
+    assert flagged["B"] > flagged["A"] + 0.1
+
+
+@pytest.mark.long
 def test_an_npz_and_a_csv_with_groups_by_the_command(
     tmp_path: Path, odd_or_even: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["--image-size", "32", "--workers", "1", "--shown", "50"]
     assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), "--seeds", "2", *command]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "1,797 images of 2 classes; training takes about" in told
-    assert "No evidence of label noise" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "1,797 images of 2 classes; training takes about" in printed
+    assert "No evidence of label noise" in printed
     rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
     assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
     assert not (tmp_path / "npz" / "unreadable.csv").exists()
@@ -148,28 +182,16 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     first = ["train/0", "train/1", "train/2"]
     np.testing.assert_allclose(rows.loc[first, "LiNC"], np.mean(scores, axis=0)[:3], rtol=1e-4)
     assert json.loads((tmp_path / "npz" / "audit.json").read_text())["seeds"] == [0, 1]
-    images, labels, wrong = digits()
-    with (tmp_path / "list.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["path", "label", "id", "site"])
-        for number, (image, label) in enumerate(zip(images, labels, strict=True)):
-            Image.fromarray(image).save(tmp_path / f"{number}.png")
-            writer.writerow([f"{number}.png", label, f"sample {number}", "AB"[int(wrong[number] or number % 2)]])
-        writer.writerow(["missing.png", 0, "lost", "A"])
-        writer.writerow(["0.png", " ", "unlabelled", "A"])
-    path = str(tmp_path / "list.csv")
+    path = str(write_csv(tmp_path))
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
+    assert "Flag rates by class and group" in capsys.readouterr().out
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
     of_groups = rates[rates["of"] == "group"].set_index("which")["flagged"]
     assert list(of_groups.index) == ["A", "B"]
     assert of_groups["B"] > of_groups["A"] + 0.1, "all wrong labels come from there"
     rows = pd.read_csv(tmp_path / "csv" / "audit.csv")
-    assert set(rows["id"]) == {f"sample {number}" for number in range(COUNT)}
-    unreadable = pd.read_csv(tmp_path / "csv" / "unreadable.csv")
-    assert unreadable["id"].tolist() == ["lost", "unlabelled"]
-    assert "which is not a file" in unreadable["why"][0]
-    assert "has no label" in unreadable["why"][1]
     assert set(rows["path"]) == {f"{number}.png" for number in range(COUNT)}, "ids are others"
+    assert pd.read_csv(tmp_path / "csv" / "unreadable.csv")["id"].tolist() == ["lost", "unlabelled"]
 
 
 def folder_of(tmp_path: Path, classes: Iterable[str], count: int) -> Path:
@@ -180,7 +202,7 @@ def folder_of(tmp_path: Path, classes: Iterable[str], count: int) -> Path:
     return tmp_path
 
 
-def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str], tmp_path: Path) -> None:
+def test_data_that_cannot_be_audited_are_refused_with_a_reason(fails: Callable[..., str], tmp_path: Path) -> None:
     def made(name: str) -> Path:
         (tmp_path / name).mkdir()
         return tmp_path / name
@@ -206,7 +228,7 @@ def test_what_cannot_be_audited_is_told_in_a_sentence(fails: Callable[..., str],
     assert "is a file. Choose a folder with --out DIR" in fails("audit", good, "--out", tmp_path / "notes.txt")
 
 
-def test_nothing_of_others_is_written_over(
+def test_an_audit_overwrites_no_other_files(
     audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     """Not the images, not the audit of other data, not somebody's own labels."""
@@ -226,7 +248,8 @@ def test_nothing_of_others_is_written_over(
     assert own.read_text() == "path,label\na.png,a\n"
 
 
-def test_an_audit_interrupted_while_it_writes_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.long
+def test_an_audit_interrupted_while_it_writes_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of(tmp_path / "data", ["a", "b"], 25)
 
     def again() -> Audit:
@@ -240,7 +263,7 @@ def test_an_audit_interrupted_while_it_writes_goes_on(tmp_path: Path, monkeypatc
     assert len(again().samples) == 50
 
 
-def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_path: Path) -> None:
+def test_broken_links_and_names_that_cannot_be_written_are_listed(tmp_path: Path) -> None:
     folder_of(tmp_path / "data", ["a", "b"], 25)
     (tmp_path / "data" / "a" / "link.png").symlink_to("nowhere.png")
     (tmp_path / "data" / "c").mkdir()
@@ -257,7 +280,8 @@ def test_images_whose_names_cannot_be_written_and_broken_links_are_listed(tmp_pa
     }
 
 
-def test_a_script_without_a_guard_gets_its_audit(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_script_without_a_main_guard_can_audit(tmp_path: Path) -> None:
     """With worker processes, each would run the script again."""
     folder_of(tmp_path / "data", ["a", "b"], 25)
     (tmp_path / "script.py").write_text(
@@ -281,16 +305,16 @@ def test_every_split_is_audited_and_images_stay_with_their_ids(tmp_path: Path) -
         assert (found.images[number : number + 1][0] == int(Path(id).stem)).all()
 
 
-def test_held_out_classifiers_know_nothing_of_a_samples_own_label() -> None:
+def test_held_out_classifiers_do_not_see_a_samples_own_label() -> None:
     generator = np.random.default_rng(0)
     features, labels = generator.normal(size=(600, 40)), generator.integers(0, 3, 600)
     probabilities = held_out_probabilities(features, labels, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     agreement = (probabilities.argmax(axis=1) == labels).mean()
-    assert agreement == pytest.approx(1 / 3, abs=0.07), "labels that are chance cannot be foretold"
+    assert agreement == pytest.approx(1 / 3, abs=0.07), "random labels cannot be predicted"
 
 
-def test_held_out_classifiers_find_what_features_tell_even_of_rare_classes() -> None:
+def test_held_out_classifiers_predict_separable_and_rare_classes() -> None:
     generator = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2, 3], [200, 100, 12, 1])
     features = generator.normal(size=(len(labels), 20)) + 8 * np.eye(20)[labels]
@@ -299,6 +323,7 @@ def test_held_out_classifiers_find_what_features_tell_even_of_rare_classes() -> 
     assert np.isfinite(probabilities).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_the_interval_covers_the_share_of_wrong_labels(share: float) -> None:
     """For classifiers that are right where they are sure: nineteen times of twenty, give or take chance."""
@@ -316,7 +341,8 @@ def test_the_interval_covers_the_share_of_wrong_labels(share: float) -> None:
     assert np.mean(covered) >= 0.9
 
 
-def test_where_classifiers_are_mistaken_even_if_they_are_sure_nothing_is_claimed() -> None:
+@pytest.mark.long
+def test_no_noise_is_claimed_where_confident_classifiers_are_wrong() -> None:
     """Hard images, right labels: the surer, the more seldom mistaken, to the very end."""
     claimed = []
     for seed in range(12):
@@ -328,8 +354,9 @@ def test_where_classifiers_are_mistaken_even_if_they_are_sure_nothing_is_claimed
     assert np.mean(claimed) < 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("samples", [5_000, 50_000])
-def test_the_interval_covers_whatever_the_number_of_samples(samples: int) -> None:
+def test_the_interval_covers_for_any_number_of_samples(samples: int) -> None:
     """If disagreement is as the model has it; at shares and slopes that are no round numbers."""
     covered, share = [], 0.05125
     for seed in range(10):
@@ -342,7 +369,7 @@ def test_the_interval_covers_whatever_the_number_of_samples(samples: int) -> Non
     assert np.mean(covered) >= 0.9
 
 
-def test_without_wrong_labels_there_is_no_evidence_and_few_samples_tell_nothing() -> None:
+def test_no_evidence_without_wrong_labels_or_with_few_samples() -> None:
     generator = np.random.default_rng(0)
     labels = generator.integers(0, 3, 2000)
     probabilities = 0.9 * np.eye(3)[labels] + 0.1 / 3
@@ -399,7 +426,7 @@ def test_decisions_become_labels(
     assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
 
 
-def test_two_reviewers_are_joined_unless_they_disagree(
+def test_decisions_of_two_reviewers_are_joined_unless_they_disagree(
     audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     folder, _, found = audited
@@ -422,7 +449,7 @@ def test_decisions_hold_for_another_audit_of_the_same_labels(audited: tuple[Path
     assert audit_digest(relabelled) != audit_digest(samples)
 
 
-def test_decisions_of_another_audit_or_of_nobody_are_refused(
+def test_invalid_decisions_are_refused_with_a_reason(
     audited: tuple[Path, set[str], Audit], tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     folder, _, found = audited

@@ -14,7 +14,7 @@ from benchmark.audit.settings import DETECTORS
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
 from benchmark.cli.command_line import main
 
-COUNT = 720
+COUNT = 600
 SETTING = {"dataset": "breastmnist", "samples": 100, "rate": 0.1, CLEANLAB: 0.2, CLEANLAB_HELD_OUT: 0.1, "share": 0.1}
 SETTING |= {"data": "0", "backbone": "tf_efficientnet_lite0", "image_size": 64, "trainings": 1, "is_known": True}
 COUNTED = pd.DataFrame(
@@ -29,7 +29,7 @@ COUNTED = pd.DataFrame(
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results folder of two trials on digits, one of them with labels as they are."""
     folder, digits = tmp_path_factory.mktemp("trials"), load_digits(n_class=4)
-    arrays, ends = {}, {"train": (0, 500), "val": (500, 600), "test": (600, COUNT)}
+    arrays, ends = {}, {"train": (0, 400), "val": (400, 500), "test": (500, COUNT)}
     for split, window in ends.items():
         arrays[f"{split}_images"] = (digits.images[slice(*window)] * 15).astype(np.uint8)
         arrays[f"{split}_labels"] = digits.target[slice(*window)][:, None]
@@ -39,13 +39,13 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _try(folder: Path, code: str = "abc1234") -> int:
-    options = ["--rate", "0", "--rate", "0.2", "--trials", "1", "--workers", "1"]
+    options = ["--rate", "0", "--rate", "0.2", "--trials", "1", "--workers", "1", "--image-size", "32"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmark.disk.provenance.commit", lambda: code)
         return main(["try-audit", str(folder / "four.npz"), "--results", str(folder / "results"), *options])
 
 
-def test_an_audit_is_better_than_chance_and_is_judged_on_the_flips(tried: Path) -> None:
+def test_an_audit_finds_flipped_labels_better_than_chance(tried: Path) -> None:
     rows = pd.read_csv(tried / "results" / "audit_precision.csv").set_index(["method", "first"])["precision"]
     methods = {AUDIT, HELD_OUT, *(one.name for one in DETECTORS), CLEANLAB, RANDOM}
     assert set(rows.index.get_level_values("method")) == methods
@@ -55,7 +55,7 @@ def test_an_audit_is_better_than_chance_and_is_judged_on_the_flips(tried: Path) 
     assert rows[RANDOM, 0.1] == pytest.approx(0.2, abs=0.15)
 
 
-def test_what_was_wrong_stands_beside_what_was_estimated(tried: Path) -> None:
+def test_true_and_estimated_counts_are_in_one_row(tried: Path) -> None:
     rows = pd.read_csv(tried / "results" / "audit_counts.csv").set_index("rate")
     assert rows["share"].to_dict() == {0.0: 0.0, 0.2: 0.2}
     assert rows["is_evidence"].to_dict() == {0.0: False, 0.2: True}
@@ -65,24 +65,22 @@ def test_what_was_wrong_stands_beside_what_was_estimated(tried: Path) -> None:
     assert {"commit", "torch", "scikit-learn", "cleanlab version"} <= set(rows)
 
 
-def test_the_page_has_the_trials_and_a_second_call_makes_none_again(
-    tried: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_has_the_trials_and_a_second_call_repeats_none(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "How many labels are wrong?" in (tried / "results" / "report.html").read_text()
     assert "cleanlab" in (tried / "results" / "tables" / "audit" / "precision.md").read_text()
-    monkeypatch.setattr("benchmark.audit.trials.rank_labels", lambda *_: pytest.fail("it is there already"))
+    monkeypatch.setattr("benchmark.audit.trials.rank_labels", lambda *_: pytest.fail("it was done already"))
     before = (tried / "results" / "audit_counts.csv").read_bytes()
     assert _try(tried) == 0
     assert (tried / "results" / "audit_counts.csv").read_bytes() == before
-    with pytest.raises(pytest.fail.Exception, match="it is there already"):
+    with pytest.raises(pytest.fail.Exception, match="it was done already"):
         _try(tried, "abc1234-dirty")
     with np.load(tried / "four.npz") as arrays:
         np.savez(tried / "four.npz", **dict(arrays) | {"val_labels": arrays["val_labels"] % 3})
-    with pytest.raises(pytest.fail.Exception, match="it is there already"):
+    with pytest.raises(pytest.fail.Exception, match="it was done already"):
         _try(tried)
 
 
-def test_a_class_that_no_sample_has_left_ends_no_trial() -> None:
+def test_a_class_without_samples_does_not_stop_a_trial() -> None:
     """Flips may take a rare class away."""
     generator = np.random.default_rng(0)
     labels = np.repeat([0, 1, 3], [60, 60, 2])
@@ -92,7 +90,7 @@ def test_a_class_that_no_sample_has_left_ends_no_trial() -> None:
     assert (probabilities.argmax(axis=1) == labels)[:120].mean() > 0.7
 
 
-def test_without_cleanlab_it_says_what_to_install(
+def test_without_cleanlab_the_error_says_what_to_install(
     tried: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "cleanlab", None)
@@ -101,7 +99,7 @@ def test_without_cleanlab_it_says_what_to_install(
     assert "pip install cleanlab" in capsys.readouterr().err
 
 
-def test_the_table_of_counts_tells_coverage_and_spread() -> None:
+def test_the_table_of_counts_has_coverage_and_spread() -> None:
     row = count_table(COUNTED).iloc[0]
     assert row["data set"] == "BreastMNIST"
     assert row["interval covers"] == "1 of 2"

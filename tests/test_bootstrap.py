@@ -17,8 +17,9 @@ def test_the_statistic_is_scikit_learns_auroc_also_with_heavy_ties(seed: int, n:
     counts = generator.integers(0, 3, n)
     wrong, right = counts[is_mislabelled], counts[~is_mislabelled]
     if wrong.sum() and right.sum():
-        place = _Places(scores[is_mislabelled], scores[~is_mislabelled])
-        assert place.auroc(wrong, right) == pytest.approx(roc_auc_score(is_mislabelled, scores, sample_weight=counts))
+        place = _Places(scores[None, is_mislabelled], scores[None, ~is_mislabelled])
+        (auroc,) = place.auroc(wrong, right)
+        assert auroc == pytest.approx(roc_auc_score(is_mislabelled, scores, sample_weight=counts))
 
 
 def test_it_repeats_itself_and_keeps_both_classes_in_every_draw() -> None:

@@ -20,36 +20,21 @@ from distributed import Client, LocalCluster, Scheduler, SpecCluster, get_worker
 from distributed import Worker as DaskWorker
 from distributed.scheduler import KilledWorker
 
-from benchmark.cli.command_line import command_line, main
-from benchmark.cli.overrides import Overrides, overridden
+from benchmark.cli.command_line import main
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.dask_cluster import OnDask, _is_open_to_others, dask_executor
-from benchmark.execution.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
-from benchmark.runs import pipeline
-from benchmark.runs.pipeline import Outcome
+from benchmark.execution.executors import InProcessExecutor, make_executor
+from benchmark.execution.worker_processes import WorkerDied, WorkerProcesses
+from benchmark.futures import as_calls_complete
+from benchmark.runs import run_study
+from benchmark.runs.outcomes import Outcome
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import study_named
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for, without_seconds
 from tests.test_readme import OWN_DETECTOR
-
-
-def double(number: int) -> int:
-    return 2 * number
-
-
-def fail(number: int) -> int:
-    raise ValueError(f"no {number}")
-
-
-def process_of(_: int = 0) -> int:
-    return os.getpid()
-
-
-def end_process(number: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return number
+from tests.worker_calls import double, end_process, fail, many_bytes, process_id
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +68,8 @@ def test_results_and_errors_come_back_to_who_asked(executor: Executor) -> None:
 
 def test_two_processes_work(on_processes: Executor, on_dask: Executor) -> None:
     for executor in (on_processes, on_dask):
-        seen = {executor.submit(process_of, number).result() for number in range(20)}
-        seen |= {future.result() for future in [executor.submit(process_of, number) for number in range(50)]}
+        seen = {executor.submit(process_id, number).result() for number in range(20)}
+        seen |= {future.result() for future in [executor.submit(process_id, number) for number in range(50)]}
         assert len(seen) == 2
         assert os.getpid() not in seen
 
@@ -97,6 +82,23 @@ def test_a_killed_worker_takes_only_its_own_call_with_it() -> None:
         assert [future.result() for future in (*before, *after)] == 2 * list(range(0, 20, 2))
         with pytest.raises(WorkerDied, match="by signal 9"):
             killed.result()
+
+
+def test_a_worker_killed_while_idle_is_replaced_before_the_next_call() -> None:
+    with WorkerProcesses(1) as executor:
+        os.kill(executor.submit(process_id).result(), signal.SIGKILL)
+        time.sleep(0.5)
+        assert executor.submit(double, 2).result(timeout=60) == 4
+
+
+def test_a_worker_killed_while_it_sends_a_result_disturbs_no_other() -> None:
+    with WorkerProcesses(2) as executor:
+        victim = executor.submit(process_id).result()
+        results = [executor.submit(many_bytes, 300_000_000) for _ in range(4)]
+        time.sleep(0.3)
+        os.kill(victim, signal.SIGKILL)
+        assert sum(future.exception(timeout=120) is None for future in results) >= 3
+        assert executor.submit(double, 2).result(timeout=60) == 4
 
 
 def test_giving_up_does_not_wait_for_what_has_begun() -> None:
@@ -194,7 +196,7 @@ def test_accelerators_are_taken_by_the_workers_resources() -> None:
         assert {executor.submit(name_of_worker, number).result() for number in range(10)} == {"with a GPU"}
     with (
         cluster_here() as cluster,
-        pytest.raises(LincBenchError, match="No Dask worker says that it has an accelerator"),
+        pytest.raises(LincBenchError, match="No Dask worker declares an accelerator"),
         dask_executor(cluster.scheduler_address, 1, device="cuda"),
     ):
         pass
@@ -237,7 +239,7 @@ def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGTERM)
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 143, said
-    assert "the same command goes on from there" in said
+    assert "rerun the same command to continue" in said
 
 
 def test_a_killed_worker_of_dask_is_replaced_and_the_bytes_are_the_same(
@@ -253,21 +255,18 @@ def test_a_killed_worker_of_dask_is_replaced_and_the_bytes_are_the_same(
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
 
 
-def test_a_unit_that_dask_gives_up_because_of_its_workers_is_tried_again(quick: Quick, quick_run: Path) -> None:
+def test_a_unit_that_dask_gives_up_because_of_its_workers_is_tried_again(tmp_path: Path) -> None:
     future: Future[Outcome] = Future()
     future.set_exception(KilledWorker("a unit", SimpleNamespace(address="tcp://127.0.0.1:1"), 3))
-    options = command_line().parse_args([*quick, "--results", str(quick_run)])
-    plan = plan_study(
-        overridden(study_named("demo"), Overrides.from_options(options)), Sources(ResultsFolder(quick_run))
-    )
-    assert pipeline._outcome(plan.units[0], future).is_transient
+    plan = plan_study(study_named("demo"), Sources(ResultsFolder(tmp_path)))
+    assert run_study._outcome(plan.units[0], future).is_transient
 
 
 def test_results_that_were_handed_over_are_not_kept() -> None:
     """Features of all chunks together may be larger than memory."""
     alive: list[weakref.ref] = []
     with ThreadPoolExecutor(1) as executor:
-        for _, future in pipeline._as_they_come(executor, np.zeros, [(number,) for number in range(1, 21)]):
+        for _, future in as_calls_complete(executor, np.zeros, [(number,) for number in range(1, 6)]):
             alive.append(weakref.ref(future.result()))
             del future
             gc.collect()

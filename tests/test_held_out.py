@@ -17,4 +17,4 @@ def test_a_class_that_is_missing_outside_a_fold_has_no_probability_there(counts:
     only = np.flatnonzero(np.array(counts) == 1)
     for label in only:
         assert (probabilities[labels == label, label] == 0).all(), "nobody saw it"
-    assert probabilities[labels == 0, 0].mean() > 0.9
+    assert (probabilities[labels == 0].argmax(axis=1) == 0).mean() > 0.9

@@ -120,7 +120,7 @@ def test_ctrl_c_ends_soon_and_says_what_is_kept(quick: Quick, tmp_path: Path) ->
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # if it did not hear, nobody else should
     assert process.returncode == 130
-    assert "the same command goes on from there" in said
+    assert "rerun the same command to continue" in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting a small disk takes root")

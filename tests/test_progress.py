@@ -25,7 +25,7 @@ def test_a_run_that_is_trained_and_being_scored_counts_as_trained(
     plan = plan_study(replace(demo, grids=(grid,)), Sources(results))
     epochs, said = grid.training.epochs, StringIO()
     trained, begun = (results.running(unit.run.run_id) for unit in plan.units)
-    with Progress(Console(file=said)).units(plan):
+    with Progress(Console(file=said)).training(results, {unit.run_id: epochs for unit in plan.units}):
         write_json(begun, {"epoch": 3, "epochs": epochs})
         write_json(trained, {"epoch": epochs, "epochs": epochs})
         wait_for(lambda: f"{epochs + 3} of {2 * epochs}" in said.getvalue(), "a look at both")

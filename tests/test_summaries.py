@@ -4,7 +4,7 @@ import pandas as pd
 
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.comparisons import in_common, short_titles
-from benchmark.evaluation.figure_data import epochs_read
+from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.groups import effort_table
 from benchmark.report.study_tables import accuracy_summary, detection_summary, study_groups
 from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns

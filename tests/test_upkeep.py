@@ -18,18 +18,22 @@ from rich.console import Console
 
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import Dataset
-from benchmark.disk.files import CHECKSUMS, locked, open_array, write_checksums
+from benchmark.disk.files import CHECKSUMS, find_damage, locked, open_array, write_checksums
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
+from benchmark.evaluation import epochs
 from benchmark.evaluation import evaluate as evaluation
-from benchmark.execution.executors import InProcessExecutor, WorkerDied
+from benchmark.evaluation.figure_data import JudgedRun
+from benchmark.execution.executors import InProcessExecutor
 from benchmark.execution.progress import Progress
+from benchmark.execution.worker_processes import WorkerDied
 from benchmark.identity import digest_of
 from benchmark.networks import features
-from benchmark.runs import pipeline
-from benchmark.runs.pipeline import ATTEMPTS
-from benchmark.runs.plan import Unit
-from benchmark.upkeep.doctor import DAMAGED, OLDER, ORPHANED, UNKNOWN, examine
+from benchmark.runs import run_unit
+from benchmark.runs.plan import Sources
+from benchmark.runs.run_study import ATTEMPTS
+from benchmark.runs.units import Unit
+from benchmark.upkeep.integrity import DAMAGED, ORPHANED, OTHER_VERSION, UNKNOWN, check_integrity
 from benchmark.upkeep.status import read_status
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
@@ -41,12 +45,12 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 
 def failing(errors: list[Exception]) -> Callable[[Unit], object]:
     """LiNC's run fails of each of these, one after the other."""
-    real = pipeline.run_unit
+    real = run_unit.run_unit
 
-    def run(unit: Unit) -> object:
+    def run(unit: Unit, *others: object) -> object:
         if unit.run.recipe.name == "linc" and errors:
             raise errors.pop(0)
-        return real(unit)
+        return real(unit, *others)
 
     return run
 
@@ -55,7 +59,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     errors: list[Exception] = [OSError("the disk was away") for _ in range(ATTEMPTS)]
-    monkeypatch.setattr(pipeline, "run_unit", failing(errors))
+    monkeypatch.setattr(run_unit, "run_unit", failing(errors))
     command = [*quick, "--workers", "1", "--results", str(tmp_path / "results")]
     assert main(command) == 1
     assert not errors, "it was tried three times"
@@ -82,7 +86,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
 def test_what_fails_once_is_tried_again_by_itself(
     quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "run_unit", failing([MemoryError()]))
+    monkeypatch.setattr(run_unit, "run_unit", failing([MemoryError()]))
     assert main([*quick, "--workers", "1", "--results", str(tmp_path / "results")]) == 0
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
 
@@ -110,12 +114,12 @@ def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFix
         holder.join()
     assert len(found.done) == 2
     assert list(found.running) == ["at-work"]
-    assert found.stale == ("gone", "left")
+    assert found.interrupted == ("gone", "left")
     told = said(capsys)
     assert "epoch 3 of 70" in told
     assert "process 123 on here" in told
     assert "2 done, 1 running, 0 failed, 2 interrupted" in told
-    assert read_status(results).stale == ("at-work", "gone", "left"), "whoever held it is gone"
+    assert read_status(results).interrupted == ("at-work", "gone", "left"), "whoever held it is gone"
 
 
 def test_a_run_has_one_state(copied: Path) -> None:
@@ -128,7 +132,7 @@ def test_a_run_has_one_state(copied: Path) -> None:
         results.failed(name).write_text(json.dumps({"reason": "[/conv1] of [enforce fail]", "attempts": 3}))
     (copied / "runs" / ".partial-lost").mkdir()
     found = read_status(results)
-    assert (found.done, found.stale, set(found.failed)) == ((), (again,), {"lost", other})
+    assert (found.done, found.interrupted, set(found.failed)) == ((), (again,), {"lost", other})
 
 
 def test_reasons_are_shown_as_they_are(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +149,7 @@ def test_reasons_are_shown_as_they_are(copied: Path, capsys: pytest.CaptureFixtu
 def test_a_run_that_no_detector_reads_is_a_failed_row_too(
     quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "run_unit", failing([LincBenchError("no such thing")]))
+    monkeypatch.setattr(run_unit, "run_unit", failing([LincBenchError("no such thing")]))
     few = [*quick[: quick.index("--detector")], "--detector", "AUM", "--workers", "1"]
     assert main([*few, "--results", str(tmp_path / "results")]) == 1
     rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("status == 'failed'")
@@ -169,23 +173,24 @@ def test_what_cannot_be_read_now_is_not_called_damaged(
         assert "Too many open files" in said(capsys)
         rows = pd.read_csv(copied / "metrics.csv")
         assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}, "the other run is not in the way"
-        assert {finding.state for finding in examine(ResultsFolder(copied))} == {UNKNOWN}
+        assert {finding.state for finding in check_integrity(ResultsFolder(copied))} == {UNKNOWN}
     assert {path: path.read_bytes() for path in copied.rglob("runs/*/*")} == before
 
 
 def test_records_are_opened_one_at_a_time(copied: Path, quick: Quick, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of them have more files than a process may have open."""
-    real, opened = evaluation._judged, []
+    real, opened = evaluation.judged_run, []
     alive: list[weakref.ref] = []
 
-    def judged(unit: Unit) -> evaluation.Judged:
+    def judged(unit: Unit, sources: Sources) -> JudgedRun:
         gc.collect()
         opened.append(sum(reference() is not None for reference in alive))
-        found = real(unit)
+        found = real(unit, sources)
         alive.append(weakref.ref(found.record))
         return found
 
-    monkeypatch.setattr(evaluation, "_judged", judged)
+    for module in (evaluation, epochs):
+        monkeypatch.setattr(module, "judged_run", judged)
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert len(opened) >= 2
     assert max(opened) <= 1, "the one before may still be in a variable"
@@ -218,7 +223,7 @@ def test_a_worker_lost_while_records_are_checked_loses_nothing(
     submit = InProcessExecutor.submit
 
     def lose(executor: InProcessExecutor, function: Callable[..., object], *arguments: object) -> Future[object]:
-        if function is not pipeline._damage_of:
+        if function is not find_damage:
             return submit(executor, function, *arguments)
         future: Future[object] = Future()
         future.set_exception(WorkerDied("killed"))
@@ -227,7 +232,7 @@ def test_a_worker_lost_while_records_are_checked_loses_nothing(
     monkeypatch.setattr(InProcessExecutor, "submit", lose)
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert score_bytes(copied) == scores
-    assert not list(examine(ResultsFolder(copied)))
+    assert not list(check_integrity(ResultsFolder(copied)))
 
 
 def test_commands_that_start_together_can_all_write(tmp_path: Path) -> None:
@@ -286,10 +291,10 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "cut labels": (DAMAGED, lambda results: one(results, "labels/*").write_bytes(b"PK")),
     "a flipped answer": (DAMAGED, lambda results: flip(one(results, "answers/*"))),
     "a cut table": (DAMAGED, lambda results: (results / "metrics.csv").write_text('study,run\n"demo')),
-    "an older table": (OLDER, lambda results: (results / "metrics.csv").write_text("a,b\n1,2\n")),
-    "a record without checksums": (OLDER, lambda results: one(results, f"runs/*-linc-*/{CHECKSUMS}").unlink()),
+    "an older table": (OTHER_VERSION, lambda results: (results / "metrics.csv").write_text("a,b\n1,2\n")),
+    "a record without checksums": (DAMAGED, lambda results: one(results, f"runs/*-linc-*/{CHECKSUMS}").unlink()),
     "a record of another version": (
-        OLDER,
+        OTHER_VERSION,
         lambda results: change_settings(results, lambda settings: settings["training"].pop("threads"), rename=True),
     ),
     "a record under another name": (
@@ -297,11 +302,11 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
         lambda results: change_settings(results, lambda settings: settings["training"].update(epochs=3), rename=False),
     ),
     "a record of settings that nobody knows": (
-        OLDER,
+        OTHER_VERSION,
         lambda results: change_settings(results, lambda settings: settings.clear(), rename=True),
     ),
     "scores without a checksum": (
-        OLDER,
+        DAMAGED,
         lambda results: one(results, "scores/*/aum-*.json").write_text('{"seconds": 1}'),
     ),
     "a note of a run that nobody trains": (ORPHANED, lambda results: note_of(results, "x")),
@@ -316,7 +321,7 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_doctor_names_what_is_wrong_and_what_to_do(what: str, copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state, spoil = SPOILED[what]
     spoil(copied)
-    findings = list(examine(ResultsFolder(copied)))
+    findings = list(check_integrity(ResultsFolder(copied)))
     assert {finding.state for finding in findings} == {state}
     assert all(finding.why and finding.what_to_do for finding in findings)
     assert main(["doctor", "--results", str(copied)]) == (state == DAMAGED)
@@ -328,7 +333,7 @@ def test_what_is_damaged_alone_is_made_again_without_training(quick: Quick, copi
     scores, times = score_bytes(copied), {path: path.read_bytes() for path in copied.glob("runs/*/record.json")}
     SPOILED[what][1](copied)
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
-    assert not list(examine(ResultsFolder(copied)))
+    assert not list(check_integrity(ResultsFolder(copied)))
     assert score_bytes(copied) == scores
     assert {path: path.read_bytes() for path in copied.glob("runs/*/record.json")} == times
 
@@ -356,5 +361,5 @@ def test_what_doctor_advises_mends_it(quick: Quick, copied: Path) -> None:
         SPOILED[what][1](copied)
     one(copied, "labels/*").unlink()
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
-    assert not list(examine(ResultsFolder(copied)))
+    assert not list(check_integrity(ResultsFolder(copied)))
     assert score_bytes(copied) == scores

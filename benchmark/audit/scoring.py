@@ -15,8 +15,8 @@ from benchmark.execution.progress import Progress, duration
 from benchmark.record import EMBEDDING
 from benchmark.record.run_record import open_record
 from benchmark.runs.estimate import estimate
-from benchmark.runs.pipeline import carry_out
 from benchmark.runs.plan import Plan, Sources, plan_study
+from benchmark.runs.run_study import run_study
 from benchmark.runs.scores import read_scores
 
 
@@ -37,7 +37,7 @@ def score_labels(
         f"{duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk."
     )
     with make_executor(settings.workers) as executor:
-        outcomes = carry_out(plan, executor, progress)
+        outcomes = run_study(plan, executor, progress)
     for outcome in outcomes:
         if outcome.error is not None or outcome.failures:
             why = outcome.error or "; ".join(f"{detector}: {reason}" for detector, reason in outcome.failures.items())
@@ -45,9 +45,9 @@ def score_labels(
     with_embedding = next(unit for unit in plan.units if EMBEDDING in unit.signals)
     scores = {}
     for detector in DETECTORS:
-        files = [unit.score_file(detector) for unit in plan.units if detector in unit.detectors]
+        files = [plan.sources.score_file(unit, detector) for unit in plan.units if detector in unit.detectors]
         scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
-    return Scored(scores, np.array(open_record(with_embedding.folder)[EMBEDDING]))
+    return Scored(scores, np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING]))
 
 
 def _plan(data: AuditedData, results: ResultsFolder, settings: AuditSettings) -> Plan:

@@ -8,14 +8,12 @@ from benchmark.data.datasets import missing_file
 from benchmark.execution.progress import duration
 from benchmark.networks.loading import load_backbone
 from benchmark.runs.estimate import estimate
-from benchmark.runs.plan import Plan, Unit
+from benchmark.runs.plan import Plan
+from benchmark.runs.units import Unit
 
 
 def show_plan(plan: Plan, workers: int) -> None:
-    rows = [
-        (unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, unit in plan.to_train))
-        for unit in plan.units
-    ]
+    rows = [(unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, plan)) for unit in plan.units]
     print_table(f"plan of {plan.study.name}", ("run", "training", "scoring"), rows)
     plan.sources.results.check()
     stores = plan.stores_to_compute()
@@ -33,7 +31,11 @@ def show_plan(plan: Plan, workers: int) -> None:
     )
 
 
-def _scoring_state(unit: Unit, is_trained: bool) -> str:
-    missing = [detector.label for detector in unit.detectors if is_trained or not unit.score_file(detector).exists()]
+def _scoring_state(unit: Unit, plan: Plan) -> str:
+    missing = [
+        detector.label
+        for detector in unit.detectors
+        if unit in plan.to_train or not plan.sources.score_file(unit, detector).exists()
+    ]
     there = len(unit.detectors) - len(missing)
     return ", ".join(missing + ([f"{there} there"] if there else [])) or "none"

@@ -8,7 +8,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.report.make_report import make_report
 
 if TYPE_CHECKING:
-    from benchmark.runs.pipeline import Outcome
+    from benchmark.runs.outcomes import Outcome
 
 
 def run(options: argparse.Namespace) -> int:
@@ -17,16 +17,16 @@ def run(options: argparse.Namespace) -> int:
     from benchmark.evaluation.evaluate import evaluate
     from benchmark.execution.executors import default_workers, make_executor
     from benchmark.execution.progress import Progress
-    from benchmark.runs.own_detectors import loaded_files
-    from benchmark.runs.pipeline import carry_out
+    from benchmark.runs.own_detectors import load_files, loaded_files
     from benchmark.runs.plan import Sources, plan_study
+    from benchmark.runs.run_study import run_study
     from benchmark.runs.studies import study_named
 
     study = overridden(study_named(options.study), Overrides.from_options(options))
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
     if options.dask is not None:  # workers may run in another folder
-        study, sources = with_absolute_paths(study), sources.with_whole_paths()
+        study, sources = with_absolute_paths(study), sources.with_absolute_paths()
     plan = plan_study(study, sources, options.force)
     training = study.grids[0].training
     workers = options.workers or default_workers(training.threads, training.device)
@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
     for note in plan.notes():
         say(f"note: {note}")
     progress = Progress(terminal(stderr=True))
-    with make_executor(workers, loaded_files(), options.dask, training.device, progress.say) as executor:
-        outcomes = carry_out(plan, executor, progress)
+    with make_executor(workers, load_files, (loaded_files(),), options.dask, training.device, progress.say) as executor:
+        outcomes = run_study(plan, executor, progress)
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)
     failed = sum(outcome.error is not None for outcome in outcomes)

@@ -11,7 +11,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.execution.progress import Progress, duration
 from benchmark.networks.feature_store import remove_store, store_bytes, stores_in
-from benchmark.upkeep.doctor import DAMAGED, examine
+from benchmark.upkeep.integrity import DAMAGED, check_integrity
 from benchmark.upkeep.status import read_status
 
 
@@ -54,17 +54,17 @@ def status(options: argparse.Namespace) -> int:
     results = ResultsFolder(options.results)
     runs = read_status(results)
     rows = [
-        (run_id, "running", f"epoch {run.epoch} of {run.epochs} {duration(run.seconds_ago)} ago, {run.who}")
+        (run_id, "running", f"epoch {run.epoch} of {run.epochs} {duration(run.seconds_ago)} ago, {run.process}")
         for run_id, run in runs.running.items()
     ]
     for run_id, failed in runs.failed.items():
         details = f"; details: {results.log(run_id)}" if results.log(run_id).exists() else ""
         rows.append((run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{details})"))
-    rows += [(run_id, "interrupted", "rerun the same command") for run_id in runs.stale]
+    rows += [(run_id, "interrupted", "rerun the same command") for run_id in runs.interrupted]
     if rows:
         print_table(f"runs in {results.root}", ("run", "state", "what is known"), rows)
     counts = f"{len(runs.done):,} done, {len(runs.running):,} running, {len(runs.failed):,} failed"
-    say(f"{counts}, {len(runs.stale):,} interrupted")
+    say(f"{counts}, {len(runs.interrupted):,} interrupted")
     return 0
 
 
@@ -73,7 +73,7 @@ def doctor(options: argparse.Namespace) -> int:
     if not results.root.is_dir():
         raise LincBenchError(f"There is no results folder {results.root}. Name another with --results DIR.")
     with Progress(terminal(stderr=True)).counting("checking every byte, files") as report:
-        findings = list(examine(results, report))
+        findings = list(check_integrity(results, report))
     if not findings:
         say(f"{results.root}: everything is intact.")
         return 0

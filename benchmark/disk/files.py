@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: folders renamed into place, locks, and arrays on disk."""
+"""Files and folders that are written atomically, with checksums; locks; arrays on disk."""
 
 import errno
 import json
@@ -21,31 +21,31 @@ from filelock import FileLock, Timeout
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 
-# What numpy, zipfile and json raise for a file that is damaged, or that is something else.
+# What numpy, zipfile and json raise for a file that is damaged or has another format.
 UNREADABLE = (
     OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError, MemoryError, OverflowError,
     RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error, struct.error,
 )  # fmt: skip
-OF_A_FILE = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
+FILE_ERRORS = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP)
 CHECKSUMS = "checksums.json"
-PARTIAL, OLD = ".partial-", ".old-"  # how a folder is called while it is filled, and while it is replaced
+PARTIAL, OLD = ".partial-", ".old-"  # prefixes of a folder's name while it is filled, and while it is replaced
 BLOCK_BYTES = 2**20
-SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what an honest zip file unpacks to
+SMALL_BYTES, LARGEST_BYTES, LARGEST_RATIO = 10**9, 10**12, 100  # what a zip file may unpack to
 
 
 @contextmanager
 def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
-    """Waits until no other process holds `name`, at most so many seconds; the system frees it when a process dies."""
+    """Waits for a lock at most so many seconds; the system releases it when the process that holds it dies."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         lock = FileLock(folder / f"{name}.lock", fallback_to_soft=False).acquire(timeout=seconds)
     except Timeout:
-        raise LincBenchError(f"{name} is in use by another command; wait until that has ended.") from None
+        raise LincBenchError(f"{name} is in use by another command; wait until it has ended.") from None
     except (NotImplementedError, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
             raise
         raise LincBenchError(
-            f"The file system of {folder} has no locks, so two commands could spoil each other's work there. Choose "
+            f"The file system of {folder} has no locks, so two commands could overwrite each other's files. Choose "
             "another with --results DIR, or have it mounted with locks (Lustre: -o flock)."
         ) from error
     with lock:
@@ -54,9 +54,9 @@ def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yields a folder to fill; at the end it becomes `path` in one step, and on an error it vanishes.
+    """Yields a folder to fill; at the end it is renamed to `path`, and on an error it is deleted.
 
-    The caller holds a lock, so what a killed process left behind can be swept away here.
+    The caller holds a lock, so that what a killed process left behind can be deleted here.
     """
     partial, old = path.with_name(f"{PARTIAL}{path.name}"), path.with_name(f"{OLD}{path.name}")
     if old.exists() and not path.exists():  # killed between the two steps below
@@ -81,48 +81,39 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def is_transient(error: Exception) -> bool:
-    """It says nothing of the file: the disk is away, memory or open files are used up, or it belongs to another."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_A_FILE)
+    """Whether it says nothing about the file: the disk is unavailable, memory is full, or permission is missing."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in FILE_ERRORS)
 
 
 def write_checksums(folder: Path) -> None:
-    """Notes the size and checksum of every file, so that damage is seen however small it is."""
-    found = {file.name: _sum(file) for file in sorted(folder.iterdir()) if file.name != CHECKSUMS}
-    write_json(folder / CHECKSUMS, found)
-
-
-def has_checksums(folder: Path) -> bool:
-    """Folders from before there were seals have none."""
-    return (folder / CHECKSUMS).exists()
+    """Notes the size and checksum of every file, so that any damage is detected."""
+    files = {file.name: _size_and_checksum(file) for file in sorted(folder.iterdir()) if file.name != CHECKSUMS}
+    write_json(folder / CHECKSUMS, files)
 
 
 def find_damage(folder: Path) -> str | None:
-    """What is wrong with a sealed folder, in words; every byte is read."""
-    if not has_checksums(folder):
-        return None
+    """What is wrong with a finished folder, in words; every byte is read."""
     try:
         expected = json.loads((folder / CHECKSUMS).read_text())
-        wrong = [
-            name for name, known in expected.items() if not isinstance(known, dict) or _sum(folder / name) != known
-        ]
+        changed = [name for name, known in expected.items() if _size_and_checksum(folder / name) != known]
     except UNREADABLE as error:
         if is_transient(error):
             raise
         return f"{type(error).__name__}: {error}"
-    return f"{', '.join(wrong)} changed since it was written" if wrong else None
+    return f"{', '.join(changed)} changed since it was written" if changed else None
 
 
-def _sum(file: Path) -> dict[str, Json]:
+def _size_and_checksum(file: Path) -> dict[str, Json]:
     with file.open("rb") as opened:
         return {"bytes": file.stat().st_size, "crc32": checksum(iter(lambda: opened.read(BLOCK_BYTES), b""))}
 
 
 def checksum(blocks: Iterable[bytes]) -> str:
     """A cyclic redundancy check: against accidents, not against people, and faster than a disk."""
-    found = 0
+    value = 0
     for block in blocks:
-        found = zlib.crc32(block, found)
-    return f"{found:08x}"
+        value = zlib.crc32(block, value)
+    return f"{value:08x}"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -144,7 +135,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
+    np.savez(buffer, **arrays)
     write_bytes(path, buffer.getvalue())
 
 
@@ -159,7 +150,7 @@ def write_json(path: Path, value: Json) -> None:
 
 
 def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.memmap:
-    """An array on disk to be filled. Its room is reserved now: a full disk is an error here, not a crash later."""
+    """An array on disk to be filled. Its space is allocated now: a full disk is an error here, not a crash later."""
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
@@ -178,16 +169,16 @@ def check_unpacked_size(path: Path) -> None:
         unpacked = sum(member.file_size for member in file.infolist())
     if unpacked > LARGEST_BYTES or unpacked > max(SMALL_BYTES, LARGEST_RATIO * path.stat().st_size):
         raise LincBenchError(
-            f"{path} says that its {path.stat().st_size:,} bytes unpack to {unpacked:,}; no file of images or weights "
-            "does that. It is refused."
+            f"{path} is refused: its {path.stat().st_size:,} bytes would unpack to {unpacked:,}, more than images or "
+            "weights do."
         )
 
 
 class MappedRows:
     """Rows of an array on disk, read many at a time in any order.
 
-    The system is told of all of them before the first is touched: on a cold disk that is some twenty times faster than
-    letting it find out page by page.
+    All of them are announced to the system before the first is read: on a cold disk that is about twenty times faster
+    than reading page by page.
     """
 
     def __init__(self, path: Path, window: slice) -> None:

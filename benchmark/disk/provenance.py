@@ -1,4 +1,4 @@
-"""What every result carries of the machine and the code that made it."""
+"""The machine, libraries and code that made a result."""
 
 import platform
 import resource
@@ -31,9 +31,9 @@ def provenance_columns() -> dict[str, Json]:
 
 
 def commit() -> str:
-    """The last commit of the code, and whether it was changed since: noted, not part of any identity.
+    """The last commit that changed the code, and whether there are uncommitted changes; not part of any identity.
 
-    A study writes into results/ and figures/, which is no change of the code, and nor is committing what it wrote.
+    Only the code counts: a study writes into results/ and figures/.
     """
     release = f"release {version('linc-bench')}"
     try:
@@ -45,6 +45,6 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """What git says of the folder above this one; nothing where it is no repository."""
-    above = Path(__file__).parents[2]
-    return subprocess.run(["git", "-C", above, *arguments], capture_output=True, text=True).stdout.strip()
+    """Git's answer about the project's folder; empty where it is no repository."""
+    project = Path(__file__).parents[2]
+    return subprocess.run(["git", "-C", project, *arguments], capture_output=True, text=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""Where everything lies in a results folder: the only module that joins these paths."""
+"""The layout of a results folder: the only module that joins these paths."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ def slug(text: str) -> str:
 class ResultsFolder:
     root: Path = DEFAULT_RESULTS
 
-    # What can be made again, and is not committed.
+    # Reproducible, and not committed.
     def run(self, run_id: str) -> Path:
         return self.root / "runs" / run_id
 
@@ -49,7 +49,7 @@ class ResultsFolder:
         return self.root / "running" / f"{run_id}.json"
 
     def all_running(self) -> list[str]:
-        """Runs that say they are being trained; one that was killed may still say so."""
+        """Runs that are marked as being trained; a killed process leaves its mark."""
         return sorted(path.stem for path in (self.root / "running").glob("*.json"))
 
     def failed(self, run_id: str) -> Path:
@@ -87,7 +87,7 @@ class ResultsFolder:
 
     @property
     def is_default(self) -> bool:
-        """Of the folder that we are in, whose README and figures are written too."""
+        """Whether it is the one of the current folder, whose README and figures are written too."""
         return self.root.resolve() == DEFAULT_RESULTS.resolve()
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class ResultsFolder:
             raise LincBenchError(f"The results folder {self.root} is a file. Choose a folder with --results DIR.")
 
     def prepare(self) -> None:
-        """Fails early, with a sentence, where nothing could be written later."""
+        """Fails early where nothing could be written later."""
         self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -104,5 +104,5 @@ class ResultsFolder:
         except OSError as error:
             raise LincBenchError(
                 f"The results folder {self.root} cannot be written to ({error.strerror}). "
-                "Choose another with --results DIR, or mend its permissions."
+                "Choose another with --results DIR, or fix its permissions."
             ) from error

@@ -24,150 +24,113 @@ class Table:
     @property
     def order(self) -> list[str]:
         """What rows are sorted by."""
-        return [column for column in OF_STUDY if column in self.key] or [
-            column for column, kind in self.key.items() if kind is str
-        ]
+        of_study = [column for column in OF_STUDY if column in self.key]
+        return of_study or [column for column, kind in self.key.items() if kind is str]
 
 
-def _all(kind: type, *names: str) -> dict[str, type]:
-    return dict.fromkeys(names, kind)
+def _columns(names: str) -> dict[str, type]:
+    """From names and types: `name:float`, or only a name for text."""
+    types: dict[str, type] = {"": str, "int": int, "float": float, "bool": bool}
+    return {name: types[kind] for name, _, kind in (word.partition(":") for word in names.split())}
 
 
 # What is known of a run beside its id: in the table of runs, and in those that people read by themselves.
-ABOUT_RUNS: Columns = {
-    **_all(str, "dataset"),
-    **_all(int, "classes", "samples"),
-    **_all(str, "noise"),
-    **_all(float, "rate"),
-    **_all(int, "noise_seed", "training_seed"),
-    **_all(str, "backbone"),
-    **_all(int, "image_size", "epochs", "batch_size"),
-    **_all(float, "learning_rate", "weight_decay"),
-    **_all(str, "images", "recipe", "recipe_name", "recipe_options", "setting", "protocol"),
-    **_all(float, "true_rate"),
-}
-ORIGIN = _all(str, "commit", "machine", "python", "torch", "timm", "numpy", "scikit-learn", "medmnist")
-OF_STUDY = _all(str, "study", "run")
-OF_ENTRY = OF_STUDY | _all(str, "line_up", "detector")
-PROFILED = {
-    **_all(str, "dataset", "backbone"),
-    **_all(int, "image_size"),
-    **_all(str, "path"),
-    **_all(int, "epochs", "batch_size", "classes", "training_samples", "rounds", "threads"),
-    **_all(str, "device", "clock"),
-}
-INTERVALS = (
-    "objective",
-    "recording",
-    "scoring",
-    "alone",
-    "recording_shared",
-    "shared",
-    "slower_steps",
-    "outside_clocks",
+ABOUT_RUNS = _columns(
+    "dataset classes:int samples:int noise rate:float noise_seed:int training_seed:int backbone image_size:int"
+    " epochs:int batch_size:int learning_rate:float weight_decay:float images recipe recipe_name recipe_options"
+    " setting protocol true_rate:float"
 )
-OF_TRIAL = {
-    **_all(str, "dataset", "data"),
-    **_all(int, "samples", "classes"),
-    **_all(float, "rate"),
-    **_all(int, "seed"),
-    **_all(str, "backbone"),
-    **_all(int, "image_size", "trainings"),
-}
+ORIGIN = _columns("commit machine python torch timm numpy scikit-learn medmnist")
+OF_STUDY = _columns("study run")
+OF_ENTRY = OF_STUDY | _columns("line_up detector")
+PROFILED = _columns(
+    "dataset backbone image_size:int path epochs:int batch_size:int classes:int training_samples:int rounds:int"
+    " threads:int device clock"
+)
+OF_TRIAL = _columns(
+    "dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int",
+)
+COSTS = ("objective", "recording", "scoring", "alone", "recording_shared", "shared", "slower_steps", "outside_clocks")
+TIMES = _columns("milliseconds:float ratio:float against")
 
 STUDY_TABLES = (
-    Table("runs", OF_STUDY, {**ABOUT_RUNS, **_all(str, "weights", "path"), **_all(float, "seconds"), **ORIGIN}),
+    Table("runs", OF_STUDY, ABOUT_RUNS | _columns("weights path seconds:float") | ORIGIN),
     Table(
         "metrics",
         OF_STUDY,
-        {
-            **ABOUT_RUNS,
-            **_all(str, "line_up", "detector", "detector_name", "detector_options"),
-            **_all(int, "runs_averaged", "epochs_used"),
-            **_all(float, "auroc", "auroc_low", "auroc_high", "auprc", "auprc_chance", "precision_at_rate"),
-            **_all(float, "recall_1", "recall_5", "recall_10", "recall_20", "ties"),
-            **_all(float, "minus_linc", "minus_linc_low", "minus_linc_high", "seconds"),
-            **_all(str, "status", "reason"),
-        },
+        ABOUT_RUNS
+        | _columns(
+            "line_up detector detector_name detector_options runs_averaged:int epochs_used:int auroc:float"
+            " auroc_low:float auroc_high:float auprc:float auprc_chance:float precision_at_rate:float recall_1:float"
+            " recall_5:float recall_10:float recall_20:float ties:float minus_linc:float minus_linc_low:float"
+            " minus_linc_high:float seconds:float status reason"
+        ),
     ),
     Table(
         "accuracy",
         OF_STUDY,
-        {
-            **ABOUT_RUNS,
-            **_all(float, "best_test", "last_test", "test_by_noisy_validation", "test_by_clean_validation"),
-            **_all(float, "best_batch_mean", "last_batch_mean"),
-        },
+        ABOUT_RUNS
+        | _columns(
+            "best_test:float last_test:float test_by_noisy_validation:float test_by_clean_validation:float"
+            " best_batch_mean:float last_batch_mean:float"
+        ),
     ),
-    Table("auc_by_epochs", OF_ENTRY, {}, {"epochs_read": int, "auroc": float}),
-    Table("roc", OF_ENTRY, {}, {"false_positive_rate": float, "true_positive_rate": float}),
-    Table("agreement", OF_ENTRY, {}, {"other": str, "rank_correlation": float}),
+    Table("auc_by_epochs", OF_ENTRY, {}, _columns("epochs_read:int auroc:float")),
+    Table("roc", OF_ENTRY, {}, _columns("false_positive_rate:float true_positive_rate:float")),
+    Table("agreement", OF_ENTRY, {}, _columns("other rank_correlation:float")),
     # Of a run, whichever studies it is in: kept once.
     Table(
         "curves",
-        {"run": str},
+        _columns("run"),
         {},
-        {
-            "epoch": int,
-            **_all(float, "train_loss", "train_accuracy", "validation_loss", "validation_accuracy"),
-            **_all(float, "test_loss", "test_accuracy"),
-        },
+        _columns(
+            "epoch:int train_loss:float train_accuracy:float validation_loss:float validation_accuracy:float"
+            " test_loss:float test_accuracy:float"
+        ),
     ),
-    Table("trust_histograms", _all(str, "run", "subset"), {}, {"from": float, "to": float, "count": int}),
-    Table(
-        "data_maps",
-        _all(str, "run", "subset"),
-        {},
-        {"confidence_from": float, "variability_from": float, "count": int},
-    ),
-    Table("mixtures", {"run": str, "component": int}, _all(float, "mean", "standard_deviation", "weight")),
+    Table("trust_histograms", _columns("run subset"), {}, _columns("from:float to:float count:int")),
+    Table("data_maps", _columns("run subset"), {}, _columns("confidence_from:float variability_from:float count:int")),
+    Table("mixtures", _columns("run component:int"), _columns("mean:float standard_deviation:float weight:float")),
     Table(
         "corrections",
-        {"run": str, "class": str},
-        {
-            **_all(int, "warm_up", "soft_epochs", "in_class"),
-            **_all(float, "noisy_share", "ambiguous_share", "noisy_precision", "noisy_recall"),
-            "corrected": int,
-            **_all(float, "corrected_right", "label_accuracy_before", "label_accuracy_after"),
-        },
+        _columns("run class"),
+        _columns(
+            "warm_up:int soft_epochs:int in_class:int noisy_share:float ambiguous_share:float noisy_precision:float"
+            " noisy_recall:float corrected:int corrected_right:float label_accuracy_before:float"
+            " label_accuracy_after:float"
+        ),
     ),
 )
 OTHER_TABLES = (
     Table(
         "overhead",
-        {**PROFILED, "line_up": str, "detector": str},
-        {
-            "measured_samples": int,
-            **_all(float, "standard_seconds", "disk_bytes"),
-            **_all(float, *(f"{part}{end}" for part in INTERVALS for end in ("", "_low", "_high"))),
-            **_all(float, "memory_bytes", "memory_bytes_low", "memory_bytes_high", "memory_floor_bytes"),
-            **_all(float, "scoring_memory_bytes", "device_bytes"),
-            **ORIGIN,
-        },
+        PROFILED | _columns("line_up detector"),
+        _columns("measured_samples:int standard_seconds:float disk_bytes:float")
+        | {f"{part}{end}": float for part in COSTS for end in ("", "_low", "_high")}
+        | _columns(
+            "memory_bytes:float memory_bytes_low:float memory_bytes_high:float memory_floor_bytes:float"
+            " scoring_memory_bytes:float device_bytes:float"
+        )
+        | ORIGIN,
     ),
     Table(
         "overhead_terms",
         PROFILED,
-        {"measured_samples": int, "term": str, **_all(float, "share", "share_low", "share_high"), **ORIGIN},
+        _columns("measured_samples:int term share:float share_low:float share_high:float") | ORIGIN,
     ),
     Table(
         "overhead_growth",
-        {"axis": str, **_all(int, "samples", "classes", "epochs"), **_all(str, "quantity", "detector")},
-        {**_all(float, "added", "baseline", "recorded_bytes"), **ORIGIN},
+        _columns("axis samples:int classes:int epochs:int quantity detector"),
+        _columns("added:float baseline:float recorded_bytes:float") | ORIGIN,
     ),
-    Table("audit_precision", OF_TRIAL, {"method": str, "first": float, "precision": float}),
+    Table("audit_precision", OF_TRIAL, _columns("method first:float precision:float")),
     Table(
         "audit_counts",
         OF_TRIAL,
-        {
-            **_all(float, "share", "estimate", "low", "high"),
-            **_all(bool, "is_known", "is_evidence"),
-            **_all(float, "cleanlab", "cleanlab, with held-out"),
-            **ORIGIN,
-            "cleanlab version": str,
-        },
+        _columns("share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float")
+        | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str},
     ),
-    Table("speed", _all(str, "what", "model"), {**_all(float, "milliseconds", "ratio"), "against": str}),
-    Table("baseline", _all(str, "what", "model"), {**_all(float, "milliseconds", "ratio"), "against": str}),
+    Table("speed", _columns("what model"), TIMES),
+    Table("baseline", _columns("what model"), TIMES),
 )
 TABLES = {table.name: table for table in (*STUDY_TABLES, *OTHER_TABLES)}

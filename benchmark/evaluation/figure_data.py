@@ -1,19 +1,16 @@
-"""What figures and tables are made from, beside the metrics: small rows from a run's record, scores and answer key."""
+"""Small rows that figures are drawn from, computed from a run's record, scores and answer key."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
 from scipy.stats import rankdata
-from sklearn.metrics import roc_auc_score
 
 from benchmark.data.noise import AnswerKey
 from benchmark.identity import Json
 from benchmark.record import TRAIN_LOGITS, RunRecord
 from benchmark.statistics.metrics import correction_metrics, roc_points
-from detectors import Detector
 from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCRecipe
 from detectors.logits import given_class
 
@@ -21,8 +18,8 @@ BINS, MAP_BINS = 40, 32
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A run whose answers are known."""
+class JudgedRun:
+    """A run with its answer key."""
 
     record: RunRecord
     key: AnswerKey
@@ -32,33 +29,10 @@ class Judged:
         return self.key.is_mislabelled(self.record.given_labels)
 
 
-def auc_by_epochs(runs: list[Judged], detector: Detector) -> list[Json]:
-    """The detector's AUROC had training ended after 1, 2, … epochs; of several runs, that of their mean scores."""
-    epochs, truth = epochs_read(runs[0].record.epochs), runs[0].is_mislabelled
+def corrections(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
+    """What the recipe corrected, over all samples and for each true class; empty if training ended before that.
 
-    def after(count: int) -> float:
-        scores = [detector.score(run.record.first_epochs(count)) for run in runs]
-        return float(roc_auc_score(truth, np.mean(scores, axis=0)))
-
-    with ThreadPoolExecutor() as threads:  # numpy lets them run side by side
-        aurocs = list(threads.map(after, epochs))
-    return [{"epochs_read": count, "auroc": round(auroc, 6)} for count, auroc in zip(epochs, aurocs, strict=True)]
-
-
-def epochs_read(epochs: int) -> list[int]:
-    """After how many epochs AUROCs are computed: each of the first ten, where most changes, then every fifth."""
-    return [*range(1, min(10, epochs) + 1), *range(15, epochs, 5), *([epochs] if epochs > 10 else [])]
-
-
-def reads_a_history(detector: Detector) -> bool:
-    """Whether it can be scored on the first epochs of a run."""
-    return bool(detector.needs) and all(signal.per_epoch for signal in detector.needs)
-
-
-def corrections(run: Judged, recipe: LiNCRecipe) -> list[Json]:
-    """How LiNC corrected, over all samples and for each true class; nothing if training ended before the mixture.
-
-    Where it abstained, nothing was corrected, which is what the rows say.
+    Where it abstained, the rows say that nothing was corrected.
     """
     if (np.asarray(run.record[COMPONENT]) < 0).all() and not recipe.may_abstain:
         return []
@@ -72,7 +46,7 @@ def corrections(run: Judged, recipe: LiNCRecipe) -> list[Json]:
     ]
 
 
-def trust_histogram(run: Judged, recipe: LiNCRecipe) -> list[Json]:
+def trust_histogram(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
     """Trust after the warm-up, binned, for truly clean and truly mislabelled samples."""
     trust = run.record[TRUST][min(recipe.warm_up, run.record.epochs) - 1]
     edges = np.histogram_bin_edges(trust.astype(np.float64), bins=BINS)
@@ -83,7 +57,7 @@ def trust_histogram(run: Judged, recipe: LiNCRecipe) -> list[Json]:
     ]
 
 
-def mixture_components(run: Judged) -> list[Json]:
+def mixture_components(run: JudgedRun) -> list[Json]:
     return [
         {"component": index, "mean": mean, "standard_deviation": deviation, "weight": weight}
         for index, (mean, deviation, weight) in enumerate(np.asarray(run.record[TRUST_MIXTURE]).tolist())
@@ -91,7 +65,7 @@ def mixture_components(run: Judged) -> list[Json]:
     ]
 
 
-def data_map(run: Judged) -> list[Json]:
+def data_map(run: JudgedRun) -> list[Json]:
     """Mean and spread over epochs of the given label's probability, binned; cells without samples are left out."""
 
     def moments(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
@@ -123,16 +97,16 @@ def roc(is_mislabelled: np.ndarray, scores: np.ndarray) -> list[Json]:
 
 
 def agreement(scores_of: Mapping[str, np.ndarray]) -> Iterable[Json]:
-    """Spearman's rank correlation of every two detectors; constant scores agree with nothing."""
+    """Spearman's rank correlation of every pair of detectors; 0 for constant scores."""
     names = list(scores_of)
     with np.errstate(invalid="ignore"):
         correlation = np.atleast_2d(np.corrcoef([rankdata(scores_of[name]) for name in names]))
     return [
-        {"detector": one, "other": other, "rank_correlation": round(float(np.nan_to_num(correlation[i, j])), 4)}
-        for i, one in enumerate(names)
+        {"detector": name, "other": other, "rank_correlation": round(float(np.nan_to_num(correlation[i, j])), 4)}
+        for i, name in enumerate(names)
         for j, other in enumerate(names)
     ]
 
 
-def _subsets(run: Judged) -> dict[str, np.ndarray]:
+def _subsets(run: JudgedRun) -> dict[str, np.ndarray]:
     return {"clean": ~run.is_mislabelled, "mislabelled": run.is_mislabelled}

@@ -1,4 +1,4 @@
-"""Units on a Dask cluster: of this machine, or of many by Dask's own deployments (SLURM, PBS, Kubernetes …).
+"""An executor on a Dask cluster: of this machine, or of many through Dask's own deployments (SLURM, PBS, Kubernetes …).
 
 Workers see the results folder, the data and the weights under the same paths: a shared file system.
 """
@@ -8,12 +8,11 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from benchmark.errors import LincBenchError
-from benchmark.runs.own_detectors import load_file
+from benchmark.execution.worker_processes import Arguments, Initializer
 
 try:
     from distributed import Client, LocalCluster, default_client, get_worker
@@ -27,27 +26,27 @@ SECONDS_TO_CONNECT = 20
 
 
 class OnDask(ClientExecutor):  # type: ignore[misc]
-    """Dask's own executor, which can also be told to give up what has not begun.
+    """Dask's own executor with an initializer, which workers call before each call, and `cancel_futures`.
 
-    Calls travel as bytes, since a scheduler unpacks what it is sent and does not know anybody's own detectors.
+    Calls travel as bytes, since a scheduler unpickles what it is sent and cannot import users' own detectors.
     """
 
-    def __init__(self, client: Client, files: tuple[Path, ...], **options: Any) -> None:
+    def __init__(self, client: Client, initializer: Initializer, initargs: Arguments, **options: Any) -> None:
         super().__init__(client, pure=False, **options)
-        self.files = files
+        self._initializer = initializer, initargs
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        return super().submit(_carry_out, self.files, pickle.dumps((function, arguments, named)))
+        return super().submit(_call, *self._initializer, pickle.dumps((function, arguments, named)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=wait and not cancel_futures)
 
 
-def _carry_out(files: tuple[Path, ...], call: bytes) -> Any:
+def _call(initializer: Initializer, initargs: Arguments, call: bytes) -> Any:
     worker = get_worker()
-    _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were looked at
-    for path in files:
-        load_file(path)
+    _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were checked
+    if initializer is not None:
+        initializer(*initargs)
     function, arguments, named = pickle.loads(call)
     return function(*arguments, **named)
 
@@ -56,21 +55,23 @@ def _carry_out(files: tuple[Path, ...], call: bytes) -> Any:
 def dask_executor(
     address: str,
     workers: int,
-    detector_files: tuple[Path, ...] = (),
+    initializer: Initializer = None,
+    initargs: Arguments = (),
     device: str = "cpu",
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[OnDask]:
-    """On `local` worker processes, on the cluster of the `current` client of this program, or on that of an address."""
+    """On `local` worker processes, on the cluster of this program's `current` client, or on that of an address."""
     for handler in logging.getLogger("distributed").handlers:
-        handler.setLevel(logging.CRITICAL)  # what goes wrong is told in a sentence, not by every part of Dask at length
+        handler.setLevel(logging.CRITICAL)  # we report errors in a sentence; each part of Dask would log them at length
     resources = {} if device == "cpu" else {GPU: 1}
     with _client(address, workers, resources) as client:
         say(f"Dask cluster {client.scheduler.address}; waiting for a worker")
         if _is_open_to_others(client.scheduler.address):
-            say("note: it is not encrypted, and Dask runs whatever it is sent. Use TLS, or a network of your own.")
+            say("note: it is not encrypted, and Dask runs any code it is sent. Use TLS or a private network.")
         client.wait_for_workers(1)
         _check(client, device)
-        with OnDask(client, detector_files, **({"resources": resources} if resources else {})) as executor:
+        options = {"resources": resources} if resources else {}
+        with OnDask(client, initializer, initargs, **options) as executor:
             yield executor
 
 
@@ -79,8 +80,8 @@ def _client(address: str, workers: int, resources: Mapping[str, int]) -> Iterato
     if address == CURRENT:
         yield _current_client()
     elif address == LOCAL:
-        # One thread per process, since the threads of a run are its own setting; loopback, since Dask runs any code; no
-        # limit of memory, since Dask would count the pages of mapped features.
+        # One thread per process, since a run sets its own threads; loopback, since Dask runs any code; no memory limit,
+        # since Dask would count the pages of mapped features.
         options = {"threads_per_worker": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
         with LocalCluster(workers, **options, resources=dict(resources)) as cluster, Client(cluster) as client:
             yield client
@@ -114,14 +115,14 @@ def _check(client: Client, device: str) -> None:
         _check_threads(name, worker["nthreads"])
     if device != "cpu" and not any(GPU in worker["resources"] for worker in workers.values()):
         raise LincBenchError(
-            f"No Dask worker says that it has an accelerator. Start one per {device} device with: dask worker ADDRESS "
+            f"No Dask worker declares an accelerator. Start one per {device} device with: dask worker ADDRESS "
             f"--nthreads 1 --resources {GPU}=1 (of several in a machine, each with its own CUDA_VISIBLE_DEVICES); or "
             "choose --device cpu."
         )
 
 
 def _check_threads(name: str, threads: int) -> None:
-    """A process that runs two units in threads would have them share torch's settings."""
+    """Two units in threads of one process would share torch's settings."""
     if threads != 1:
         raise LincBenchError(
             f"The Dask worker {name} has {threads} threads; a run has its process for itself. Start workers with "

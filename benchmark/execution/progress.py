@@ -1,12 +1,12 @@
 """Progress with time left: bars in a terminal, a line now and then in a log file.
 
-Units tell how far they are through small files in the results folder, so it works alike for every executor.
+Runs write their epoch to small files in the results folder, so this works the same with every executor.
 """
 
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from rich.console import Console
@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.runs.plan import Plan, Unit
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -22,8 +21,8 @@ SECONDS_BETWEEN_LINES = 15.0
 class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._pending: dict[str, Unit] = {}
-        self._epochs_done: dict[str, int] = {}  # of pending units, as last told
+        self._pending: dict[str, int] = {}  # epochs of each run that is not finished
+        self._epochs_done: dict[str, int] = {}  # of pending runs, as last read
         self._said: set[str] = set()
 
     def say(self, text: str) -> None:
@@ -35,24 +34,19 @@ class Progress:
             self.say(text)
 
     @contextmanager
-    def features(self, name: str) -> Iterator[Callable[[int, int], None]]:
-        with self.counting(f"features of {name}, images") as update:
-            yield update
-
-    @contextmanager
-    def units(self, plan: Plan) -> Iterator[None]:
-        """Shows epochs over all runs that are to be trained; nothing if all are there."""
-        self._pending = {unit.run.run_id: unit for unit in plan.to_train}
-        epochs = sum(unit.run.training.epochs for unit in self._pending.values())
-        if not epochs:
+    def training(self, results: ResultsFolder, epochs: Mapping[str, int]) -> Iterator[None]:
+        """Shows the epochs of all runs that are being trained, given by run id; nothing if there are none."""
+        self._pending = dict(epochs)
+        runs, total = len(epochs), sum(epochs.values())
+        if not total:
             yield
             return
-        runs, stop = len(self._pending), threading.Event()
+        stop = threading.Event()
         with self.counting(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
 
             def watch() -> None:
                 while not stop.wait(0.5):
-                    update(epochs - self._epochs_left(plan.sources.results), epochs)
+                    update(total - self._epochs_left(results), total)
 
             watcher = threading.Thread(target=watch, daemon=True)
             watcher.start()
@@ -61,21 +55,21 @@ class Progress:
             finally:
                 stop.set()
                 watcher.join()
-            update(epochs - self._epochs_left(plan.sources.results), epochs)
+            update(total - self._epochs_left(results), total)
 
-    def finished(self, unit: Unit) -> None:
-        self._pending.pop(unit.run.run_id, None)
+    def finished(self, run_id: str) -> None:
+        self._pending.pop(run_id, None)
 
     def _epochs_left(self, results: ResultsFolder) -> int:
         pending = dict(self._pending)
         for run_id in filter(pending.__contains__, results.all_running()):
-            with suppress(OSError, ValueError):  # it has just ended: what was told last still holds
+            with suppress(OSError, ValueError):  # it has just ended: the last number still holds
                 self._epochs_done[run_id] = int(json.loads(results.running(run_id).read_text())["epoch"])
-        return sum(unit.run.training.epochs - self._epochs_done.get(run_id, 0) for run_id, unit in pending.items())
+        return sum(epochs - self._epochs_done.get(run_id, 0) for run_id, epochs in pending.items())
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar for so many of a total; call what is yielded with both."""
+        """A progress bar; call what is yielded with the number done and the total."""
         if not self.console.is_terminal:
             yield _Lines(self, what)
             return

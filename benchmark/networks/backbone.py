@@ -40,6 +40,8 @@ class Backbone:
 
 def check_name(name: str) -> None:
     """A timm name, with a tag of pretrained weights that timm knows or without one."""
+    if name in SUGGESTED:
+        return  # without timm, which takes seconds to import
     import timm
 
     if not timm.is_model(name):

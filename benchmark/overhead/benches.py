@@ -23,8 +23,9 @@ from benchmark.record.history import Charge, Stopwatch
 from benchmark.record.recorders import Recorder, RunContext
 from benchmark.record.run_record import write_record
 from benchmark.record.signals import recorders_of
-from benchmark.runs.pipeline import dataset_of, training_data
-from benchmark.runs.plan import Unit
+from benchmark.runs.inputs import dataset_of, training_data
+from benchmark.runs.plan import Sources
+from benchmark.runs.units import Unit
 from benchmark.training import Job, Recipe, TrainingSettings
 
 EVALUATED = 2  # samples of validation and test, whose cost is the same for every detector and charged to none
@@ -96,6 +97,7 @@ class OnDataset:
     """Evenly spaced samples of a planned unit's data set, whose features and given labels have been prepared."""
 
     unit: Unit
+    sources: Sources
     samples: int
 
     @property
@@ -120,16 +122,16 @@ class OnDataset:
     def build(self, folder: Path) -> Workbench:
         unit, settings = self.unit, self.unit.run.training
         set_up_torch(settings.threads)
-        whole, device = training_data(unit), torch.device(settings.device)
+        whole, device = training_data(unit, self.sources), torch.device(settings.device)
         count = min(self.samples, unit.info.sizes[0])
         rows = np.linspace(0, unit.info.sizes[0] - 1, count).round().astype(np.int64)
 
         def images(start: int, stop: int) -> Tensor:
-            everything = dataset_of(unit).train.images
+            everything = dataset_of(unit, self.sources).train.images
             return preprocess([everything[row : row + 1][0] for row in rows[start:stop]], unit.run.backbone)
 
         data = TrainingData(whole.train.subset(rows), few(whole.validation), few(whole.test), whole.num_classes)
-        weights = unit.sources.weights_file
+        weights = self.sources.weights_file
         model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, device, settings.plain)
         return Workbench(data, settings, model, images)
 

@@ -15,12 +15,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmark.errors import LincBenchError
-from benchmark.execution.executors import begin_worker
+from benchmark.execution.worker_processes import begin_worker
 from benchmark.overhead.benches import Bench, Measured, Setup
 from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
 from benchmark.record import RunRecord
-from benchmark.runs.own_detectors import loaded_files
+from benchmark.runs.own_detectors import load_files, loaded_files
 from detectors import Detector
 
 RUNS_BETWEEN_BASELINES = 4
@@ -158,7 +158,7 @@ def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
     if sys.platform == "linux":
         context.set_forkserver_preload([__name__, "timm", "torch._inductor"])  # the last for deterministic algorithms
     try:
-        with ProcessPoolExecutor(1, context, initializer=begin_worker, initargs=(loaded_files(),)) as child:
+        with ProcessPoolExecutor(1, context, begin_worker, (load_files, (loaded_files(),))) as child:
             return child.submit(function, *arguments, **named).result()
     except BrokenExecutor as error:
         raise LincBenchError(

@@ -13,9 +13,10 @@ from benchmark.overhead.charges import BASELINE, Observation, Variant, variants_
 from benchmark.overhead.measure import measure_memory, measure_seconds
 from benchmark.overhead.shares import Row, memory_columns, row_of, shared_run, terms_of
 from benchmark.overhead.tables import SETTING
-from benchmark.runs.pipeline import prepare
-from benchmark.runs.plan import Sources, Unit, plan_study
+from benchmark.runs.inputs import prepare_inputs
+from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import Grid, LineUp, Study
+from benchmark.runs.units import Unit
 
 RATE = 0.2
 MEMORY_ROUNDS = 3
@@ -35,38 +36,40 @@ class Effort:
 def profile(grid: Grid, sources: Sources, effort: Effort, progress: Progress) -> None:
     """Writes a row per detector into overhead.csv, and the terms of LiNC's cost into overhead_terms.csv."""
     for dataset in grid.datasets:
-        unit = _prepared_unit(replace(grid, datasets=(dataset,)), sources, progress)
-        rows, terms = _measure(unit, grid.line_ups, effort, progress)
+        setup = _prepared(replace(grid, datasets=(dataset,)), sources, effort, progress)
+        rows, terms = _measure(setup, grid.line_ups, effort, progress)
         merge_rows(sources.results, "overhead", rows, partial(matches, [*SETTING, "line_up"], rows))
         merge_rows(sources.results, "overhead_terms", terms, partial(matches, SETTING, terms))
 
 
-def _prepared_unit(grid: Grid, sources: Sources, progress: Progress) -> Unit:
+def _prepared(grid: Grid, sources: Sources, effort: Effort, progress: Progress) -> OnDataset:
     """A standard training whose features and labels are on disk."""
     setting = replace(grid, rates=(RATE,), noise_seeds=(0,), training_seeds=(0,), recipes=(BASELINE.recipe,))
     plan = plan_study(Study("profile", "", (setting,)), sources, force=True)
     unit = next(unit for unit in plan.units if unit.run.recipe == BASELINE.recipe)
-    prepare(replace(plan, units=(unit,), to_train={unit: "to be measured"}), InProcessExecutor(), progress)
-    return unit
+    prepare_inputs(replace(plan, units=(unit,), to_train={unit: "to be measured"}), InProcessExecutor(), progress)
+    return OnDataset(unit, plan.sources, effort.samples)
 
 
-def _measure(unit: Unit, line_ups: Sequence[LineUp], effort: Effort, progress: Progress) -> tuple[list[Row], list[Row]]:
+def _measure(
+    setup: OnDataset, line_ups: Sequence[LineUp], effort: Effort, progress: Progress
+) -> tuple[list[Row], list[Row]]:
     """The rows of overhead.csv and of overhead_terms.csv."""
     entries = [(line_up, detector) for line_up in line_ups for detector in line_up.detectors]
     alone = variants_for([detector for _, detector in entries])
     variants = dict.fromkeys((shared_run(*entry) for entry in entries), ()) | alone
-    setting = OnDataset(unit, effort.samples).setting | {"rounds": effort.rounds}
+    unit, setting = setup.unit, setup.setting | {"rounds": effort.rounds}
     title = "{dataset}, {path} path".format_map(setting)
     with progress.counting(f"{title}: memory, runs") as report:
         # The baseline, measured like any other variant, says what a difference between two processes means.
-        setup = OnDataset(_short(unit, alone), effort.samples)
-        memory = measure_memory(setup, {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
+        short = replace(setup, unit=_short(unit, alone))
+        memory = measure_memory(short, {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
     observed: dict[Variant, list[Observation]] = {}
     sizes = {variant: effort.samples * _sample_factor(variant) for variant in variants}
     for size in dict.fromkeys(sizes.values()):
         some = {variant: detectors for variant, detectors in variants.items() if sizes[variant] == size}
         with progress.counting(f"{title}: seconds, rounds") as report:
-            observed |= measure_seconds(OnDataset(unit, size), some, effort.rounds, report)
+            observed |= measure_seconds(replace(setup, samples=size), some, effort.rounds, report)
     rows = [
         setting | row_of(unit.info.sizes[0], observed, *entry) | memory_columns(memory, entry[1]) | provenance_columns()
         for entry in entries

@@ -21,13 +21,13 @@ def estimate(plan: Plan, workers: int) -> Estimate:
     """Times one batch of each network on this machine; random weights take as long as trained ones."""
     seconds, size = 0.0, 0
     cost_of: dict[tuple[Backbone, int, bool], _Cost] = {}
-    stores = plan.stores_to_compute()
+    stores = set(plan.stores_to_compute().values())
     for unit in plan.to_train:
         key = unit.run.backbone, unit.info.num_classes, unit.run.training.plain
         if key not in cost_of:
             cost_of[key] = _measure(*key)
         cost, shape, training = cost_of[key], unit.shape, unit.run.training
-        if stores.get(unit.store) is unit:
+        if unit in stores:
             images = sum(unit.info.sizes)
             seconds += images * cost.prefix_seconds / workers
             size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterable
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +59,11 @@ def load_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise LincBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
     return module
+
+
+def load_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        load_file(path)
 
 
 def loaded_files() -> tuple[Path, ...]:

@@ -10,14 +10,13 @@ from benchmark.disk.files import UNREADABLE, checksum, write_json, write_npy
 from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.record.run_record import open_record
-from benchmark.runs.plan import Unit
 from detectors import Detector
 
 SCORE_DTYPE = np.dtype([("sample", "<i8"), ("score", "<f8")])
 
 
-def score_record(unit: Unit, detector: Detector) -> None:
-    record = open_record(unit.folder)
+def score_record(record_folder: Path, detector: Detector, file: Path) -> None:
+    record = open_record(record_folder)
     started = time.perf_counter()
     scores = np.asarray(detector.score(record))
     seconds = time.perf_counter() - started
@@ -28,25 +27,23 @@ def score_record(unit: Unit, detector: Detector) -> None:
         raise LincBenchError(f"{np.count_nonzero(~np.isfinite(scores))} of {n} scores are not finite numbers")
     table = np.empty(n, dtype=SCORE_DTYPE)
     table["sample"], table["score"] = np.arange(n), scores
-    path = unit.score_file(detector)
     about = {"detector": settings_of(detector), "seconds": seconds, "crc32": checksum([table.tobytes()])}
-    write_json(path.with_suffix(".json"), about)
-    write_npy(path, table)
+    write_json(file.with_suffix(".json"), about)
+    write_npy(file, table)
 
 
-def has_scores(unit: Unit, detector: Detector) -> bool:
-    """Whether there are scores to read; damaged ones count as missing, since making them again is cheap."""
+def has_scores(file: Path, samples: int) -> bool:
+    """Damaged scores count as missing, since computing them again is cheap."""
     try:
-        return len(read_scores(unit.score_file(detector))[0]) == unit.shape.samples
+        return len(read_scores(file)[0]) == samples
     except UNREADABLE:
         return False
 
 
-def read_scores(path: Path) -> tuple[np.ndarray, float]:
+def read_scores(file: Path) -> tuple[np.ndarray, float]:
     """Scores in sample order, and the seconds it took to compute them; damaged ones are a `ValueError`."""
-    table, about = np.load(path, allow_pickle=False), json.loads(path.with_suffix(".json").read_text())
-    found = checksum([table.tobytes()])
-    if about.get("crc32", found) not in (found, int(found, 16)):  # older files have a number, or none
+    table, about = np.load(file, allow_pickle=False), json.loads(file.with_suffix(".json").read_text())
+    if about["crc32"] != checksum([table.tobytes()]):
         raise ValueError("the scores changed since they were written")
     scores = np.empty(len(table))
     scores[table["sample"]] = table["score"]

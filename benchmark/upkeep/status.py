@@ -1,4 +1,4 @@
-"""What a results folder says of its runs: done, running, failed, or begun by somebody who is gone."""
+"""`linc-bench status`: which runs of a results folder are done, running, failed or interrupted."""
 
 import json
 import time
@@ -13,12 +13,12 @@ from benchmark.disk.results_folder import ResultsFolder
 
 @dataclass(frozen=True)
 class Running:
-    """A run that somebody trains or scores now."""
+    """A run that is being trained or scored."""
 
     epoch: int = 0
     epochs: int = 0
-    seconds_ago: float = 0.0  # since it last said so
-    who: str = "somebody"
+    seconds_ago: float = 0.0  # since its note was written
+    process: str = "unknown process"
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,26 @@ class Status:
     done: tuple[str, ...]
     running: dict[str, Running] = field(default_factory=dict)
     failed: dict[str, Failed] = field(default_factory=dict)
-    stale: tuple[str, ...] = ()  # begun and not finished, and nobody is at it
+    interrupted: tuple[str, ...] = ()
 
 
 def read_status(results: ResultsFolder) -> Status:
     """Opens no record, so that thousands take seconds."""
     names = [path.name for path in results.all_runs()]
-    begun = {name.removeprefix(PARTIAL) for name in names if name.startswith(PARTIAL)}
-    begun |= set(results.all_running())
-    at_work = {run_id for run_id in begun if is_held(results, run_id)}
-    failed = {path.stem: _failed(path) for path in results.all_failed() if path.stem not in at_work}
-    others = begun | failed.keys()
+    started = {name.removeprefix(PARTIAL) for name in names if name.startswith(PARTIAL)} | set(results.all_running())
+    running = {run_id for run_id in started if is_locked(results, run_id)}
+    failed = {path.stem: _read_failed(path) for path in results.all_failed() if path.stem not in running}
+    not_done = started | failed.keys()
     return Status(
-        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in others)),
-        running={run_id: _running(results.running(run_id)) for run_id in sorted(at_work)},
+        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in not_done)),
+        running={run_id: _read_running(results.running(run_id)) for run_id in sorted(running)},
         failed=failed,
-        stale=tuple(sorted(begun - at_work - failed.keys())),
+        interrupted=tuple(sorted(started - running - failed.keys())),
     )
 
 
-def is_held(results: ResultsFolder, name: str) -> bool:
-    """Whether a living process has the lock: the system frees it when a process dies."""
+def is_locked(results: ResultsFolder, name: str) -> bool:
+    """Whether a living process holds the lock; the system frees it when a process dies."""
     path = results.locks / f"{name}.lock"
     if not path.exists():
         return False
@@ -65,18 +64,18 @@ def is_held(results: ResultsFolder, name: str) -> bool:
         return True
 
 
-def _running(path: Path) -> Running:
+def _read_running(path: Path) -> Running:
     try:
-        said = json.loads(path.read_text())
-        who = f"process {said['process']} on {said['machine']}"
-        return Running(int(said["epoch"]), int(said["epochs"]), time.time() - path.stat().st_mtime, who)
-    except (OSError, ValueError, KeyError, TypeError):  # it has just begun, or just ended
+        note = json.loads(path.read_text())
+        process = f"process {note['process']} on {note['machine']}"
+        return Running(int(note["epoch"]), int(note["epochs"]), time.time() - path.stat().st_mtime, process)
+    except (OSError, ValueError, KeyError, TypeError):  # it has just started, or just ended
         return Running()
 
 
-def _failed(path: Path) -> Failed:
+def _read_failed(path: Path) -> Failed:
     try:
-        said = json.loads(path.read_text())
-        return Failed(str(said["reason"]), int(said["attempts"]))
+        note = json.loads(path.read_text())
+        return Failed(str(note["reason"]), int(note["attempts"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         return Failed(f"its note cannot be read ({error})", 0)

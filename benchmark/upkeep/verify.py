@@ -1,8 +1,8 @@
-"""`linc-bench verify`: picks committed rows at random, makes them again from nothing, and compares.
+"""`linc-bench verify`: picks committed rows at random, reproduces them from nothing, and compares.
 
-On the machine that made them, rows come out the same to the last digit. Another processor rounds differently, and
-training for many epochs turns that into other digits: as far as TOLERANCE they count as the same. (The demo, made on
-two processors: AUROCs moved by up to 0.012, accuracies by 0.011.)
+On the machine that made them, rows are the same to the last digit. Another processor rounds differently, which training
+for many epochs amplifies: differences up to TOLERANCE are accepted. (The demo on two processors: AUROCs differed by up
+to 0.012, accuracies by 0.011.)
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,19 +22,20 @@ from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.progress import Progress
-from benchmark.runs.pipeline import carry_out
-from benchmark.runs.plan import Plan, RunSettings, Sources, Unit, plan_study, signals_for
+from benchmark.runs.plan import Plan, Sources, plan_study
+from benchmark.runs.run_study import run_study
 from benchmark.runs.studies import Study
+from benchmark.runs.units import Unit, joined, signals_for
 from detectors import Detector
 
-# How far a number may move on another processor; what is not named, and text, has to be the same.
+# How much a number may differ on another processor; text and other columns must be the same.
 TOLERANCE = {
     **dict.fromkeys(("auroc", "auroc_low", "auroc_high"), 0.02),
     **dict.fromkeys(("auprc", "precision_at_rate", "recall_1", "recall_5", "recall_10", "recall_20", "ties"), 0.03),
     **dict.fromkeys(("best_test", "last_test", "best_batch_mean", "last_batch_mean"), 0.03),
     **dict.fromkeys(("test_by_noisy_validation", "test_by_clean_validation"), 0.03),
 }
-# Scoring seconds differ every time; differences to LiNC take LiNC's run as well, and follow from its row and this one.
+# Seconds differ every time; the differences to LiNC need LiNC's run too, and follow from its row and this one.
 NOT_COMPARED = ("study", "run", "seconds", "minus_linc", "minus_linc_low", "minus_linc_high", "status", "reason")
 SAME, WITHIN, DIFFERS, MISSING = "the same", "within tolerance", "differs", "missing"
 KEYS = {"metrics": ["run", "line_up", "detector"], "accuracy": ["run"]}
@@ -42,7 +43,7 @@ KEYS = {"metrics": ["run", "line_up", "detector"], "accuracy": ["run"]}
 
 @dataclass(frozen=True)
 class Choice:
-    """A committed row, and the units of a plan that it takes to make it again."""
+    """A committed row, and the units of a plan that reproduce it."""
 
     table: str
     row: pd.Series
@@ -56,7 +57,7 @@ class Choice:
 
 
 def plans_of(studies: Sequence[Study], sources: Sources, files: Sequence[str]) -> list[Plan]:
-    """Of each study, with the files that are named (NAME=PATH), and with the weights file as well as without it."""
+    """Of each study, with the given files (NAME=PATH) for data sets, once with the weights file and once without."""
     named = dict(_name_and_path(text) for text in files)
     known = [name for study in studies for name in study.datasets]
     for name in named:
@@ -77,81 +78,81 @@ def _name_and_path(text: str) -> tuple[str, str]:
 
 
 def choose(results: ResultsFolder, plans: Iterable[Plan], count: int, seed: int) -> tuple[list[Choice], int, int]:
-    """So many rows that can be made here, how many there are of these, and of those that cannot."""
-    units = [(plan, unit) for plan in plans for unit in plan.units if _is_here(unit)]
-    planned = {(plan.study.name, unit.run.run_id): (plan, unit) for plan, unit in units}
-    known, others = [], 0
+    """Rows drawn at random, the number of rows that can be reproduced here, and the number of those that cannot."""
+    units = [(plan, unit) for plan in plans for unit in plan.units if _has_data(plan, unit)]
+    planned = {(plan.study.name, unit.run_id): (plan, unit) for plan, unit in units}
+    candidates, others = [], 0
     for table in KEYS:
         rows = read_table(results, table)
         for _, row in (rows[rows["status"] == "ok"] if "status" in rows else rows).iterrows():
-            of_it = planned.get((row["study"], row["run"]))
-            found = _choices(table, row, *of_it) if of_it else []
-            known += found
-            others += not found
-    if not known:
+            planned_unit = planned.get((row["study"], row["run"]))
+            choices = _choices(table, row, *planned_unit) if planned_unit else []
+            candidates += choices
+            others += not choices
+    if not candidates:
         raise LincBenchError(
             f"None of the {others} rows in {results.root} can be made again with these options. Say where their data "
             "sets and weights are, with --data-root, --dataset NAME=PATH and --weights, as in the command that made "
             "them."
         )
-    picked = np.random.default_rng(seed).permutation(len(known))[:count]
-    return [known[index] for index in picked], len(known), others
+    picked = np.random.default_rng(seed).permutation(len(candidates))[:count]
+    return [candidates[index] for index in picked], len(candidates), others
 
 
-def _is_here(unit: Unit) -> bool:
-    return missing_file(unit.dataset_argument, unit.sources.data_root) is None
+def _has_data(plan: Plan, unit: Unit) -> bool:
+    return missing_file(plan.sources.dataset(unit), plan.sources.data_root) is None
 
 
 def _choices(table: str, row: pd.Series, plan: Plan, unit: Unit) -> list[Choice]:
-    """One, or none if the row is of a detector that is not the suite's own."""
+    """One, or none if no detector of the suite has the row's label."""
     if table == "accuracy":
         return [Choice(table, row, plan, (_reduced(unit, ()),))]
     choices = []
     for detector in (detector for detector in unit.detectors if detector.label == row["detector"]):
-        readers = [one for one in plan.units if detector in one.detectors]
-        runs = [one for one in readers if one.run.all_but_training_seed == unit.run.all_but_training_seed]
-        needed = runs if row["runs_averaged"] > 1 else [unit]
-        choices.append(Choice(table, row, plan, tuple(_reduced(one, (detector,)) for one in needed)))
+        averaged = [
+            other
+            for other in plan.units
+            if detector in other.detectors and other.run.all_but_training_seed == unit.run.all_but_training_seed
+        ]
+        needed = averaged if row["runs_averaged"] > 1 else [unit]
+        choices.append(Choice(table, row, plan, tuple(_reduced(other, (detector,)) for other in needed)))
     return choices
 
 
 def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:
-    """The same run with nothing recorded that is not needed: training does not notice."""
+    """The same run, recording only what these detectors need; training is the same."""
     return replace(unit, detectors=detectors, signals=signals_for(unit.run.recipe, detectors))
 
 
 def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress) -> dict[str, pd.DataFrame]:
-    """The tables of a results folder of its own, in which nothing but the chosen rows of one plan is made."""
+    """The tables of a temporary results folder in which only the chosen rows of one plan are made."""
+    original = choices[0].plan
     with TemporaryDirectory() as folder:
-        sources = replace(choices[0].plan.sources, results=ResultsFolder(Path(folder)))
-        units: dict[RunSettings, Unit] = {}
-        for unit in (replace(unit, sources=sources) for choice in choices for unit in choice.units):
-            other = units.get(unit.run)
-            units[unit.run] = unit if other is None else other.joined_with(unit)
-        planned = [unit.run for unit in choices[0].plan.units]  # scores that are averaged go by the first run of these
-        everything = tuple(units[run] for run in planned if run in units)
-        plan = Plan(choices[0].plan.study, everything, dict.fromkeys(everything, "from nothing"), sources)
-        outcomes = carry_out(plan, executor, progress)
-        for outcome in (outcome for outcome in outcomes if outcome.error or outcome.failures):
-            progress.say(f"failed: {outcome.run_id}: {outcome.error or outcome.failures}")
+        sources = replace(original.sources, results=ResultsFolder(Path(folder)))
+        order = {unit.run: number for number, unit in enumerate(original.units)}  # averages name their first run
+        units = sorted(joined([unit for choice in choices for unit in choice.units]), key=lambda unit: order[unit.run])
+        plan = Plan(original.study, tuple(units), dict.fromkeys(units, "from nothing"), sources)
+        outcomes = run_study(plan, executor, progress)
+        for outcome in (outcome for outcome in outcomes if outcome.reasons):
+            progress.say(f"failed: {outcome.run_id}: {'; '.join(outcome.reasons)}")
         evaluate(plan, outcomes)
         return {table: read_table(sources.results, table) for table in KEYS}
 
 
 def compare(choices: Sequence[Choice], again: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row per number: as committed, as made again, and whether they agree."""
-    found = []
+    """A row per number: as committed, as reproduced, and whether they agree."""
+    compared = []
     for choice in choices:
         rows = again[choice.table]
         for column in KEYS[choice.table]:
-            rows = rows[rows[column] == choice.row[column]] if len(rows) else rows
+            rows = rows[rows[column] == choice.row[column]]
         for column in (column for column in choice.row.index if column not in NOT_COMPARED):
             committed, new = choice.row[column], rows[column].iloc[0] if len(rows) else None
             verdict = judge(committed, new, TOLERANCE.get(column, 0.0))
-            found.append(
+            compared.append(
                 {"row": choice.name, "number": column, "committed": committed, "again": new, "verdict": verdict}
             )
-    return pd.DataFrame(found)
+    return pd.DataFrame(compared)
 
 
 def judge(committed: Any, again: Any, tolerance: float) -> str:
@@ -165,7 +166,7 @@ def judge(committed: Any, again: Any, tolerance: float) -> str:
 
 
 def verify(choices: Sequence[Choice], executor: Executor, progress: Progress) -> pd.DataFrame:
-    """Study by study, since each has line-ups of its own."""
+    """Plan by plan, since each study has its own line-ups."""
 
     def plan_of(choice: Choice) -> tuple[str, str]:
         return choice.plan.study.name, str(choice.plan.sources.weights_file)

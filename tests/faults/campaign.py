@@ -19,7 +19,7 @@ import pytest
 
 from benchmark.cli.command_line import main
 from benchmark.disk import files as storage
-from benchmark.evaluation.evaluate import TABLES
+from benchmark.disk.schema import STUDY_TABLES
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for
 
@@ -59,7 +59,7 @@ class Campaign:
         """Zero lost, zero wrong: scores, records and tables have the bytes that they have without faults."""
         assert score_bytes(self.results) == score_bytes(self.whole), f"scores after {kind}"
         assert record_bytes(self.results) == record_bytes(self.whole), f"records after {kind}"
-        for table in TABLES:
+        for table in (table.name for table in STUDY_TABLES):
             assert table_text(self.results, table) == table_text(self.whole, table), f"{table}.csv after {kind}"
         leftovers = [path for part in ("runs", "features") for path in (self.results / part).glob(".*")]
         assert not leftovers, f"left behind after {kind}: {leftovers}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.runs import pipeline
+from benchmark.runs import run_study
 from tests.faults.campaign import KINDS, Campaign
 from tests.test_interruptions import Quick
 
@@ -28,7 +28,7 @@ def test_the_campaign_notices_damage_that_nobody_repairs(
 ) -> None:
     """As if checksums were not compared."""
     campaign = Campaign(quick, quick_run, tmp_path / "results", random.Random(0))
-    monkeypatch.setattr(pipeline, "find_damage", lambda folder: None)
+    monkeypatch.setattr(run_study, "find_damage", lambda folder: None)
     monkeypatch.setattr(Campaign, "any_file", lambda self: next((self.results / "runs").glob("*/train_logits.npy")))
     with pytest.raises(AssertionError, match="records after flipped bit"):
         campaign.inject("flipped bit")

@@ -16,12 +16,14 @@ from rich.console import Console
 from benchmark.cli.command_line import main
 from benchmark.disk.files import write_checksums
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.evaluation.evaluate import TABLES, evaluate
+from benchmark.disk.schema import STUDY_TABLES
+from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import make_executor
 from benchmark.report.make_report import make_report
-from benchmark.runs.pipeline import Outcome
-from benchmark.runs.plan import Plan, Sources, Unit, plan_study
+from benchmark.runs.outcomes import Outcome
+from benchmark.runs.plan import Plan, Sources, plan_study
 from benchmark.runs.studies import Study, study_named
+from benchmark.runs.units import Unit
 from benchmark.upkeep.status import read_status
 from tests.speed.conftest import Note
 
@@ -58,27 +60,26 @@ def many(quick: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> tu
     trained = {unit.run.recipe.name: unit for unit in plan_study(study_of(dataset, range(1)), sources).units}
     study = study_of(dataset, range(SEEDS))
     for unit in plan_study(study, sources).to_train:
-        _pretend(unit, trained[unit.run.recipe.name])
-    for table in TABLES:
+        _pretend(unit, trained[unit.run.recipe.name], sources)
+    for table in (table.name for table in STUDY_TABLES):
         _repeat_rows(sources.results.table_data(table), SEEDS)
     return study, sources
 
 
-def _pretend(unit: Unit, trained: Unit) -> None:
+def _pretend(unit: Unit, trained: Unit, sources: Sources) -> None:
     """The record of a trained run under another seed; signals are the same files."""
-    unit.folder.mkdir()
-    for file in trained.folder.iterdir():
+    folder = sources.record(unit)
+    folder.mkdir()
+    for file in sources.record(trained).iterdir():
         if file.suffix == ".npy":
-            os.link(file, unit.folder / file.name)
+            os.link(file, folder / file.name)
         else:
-            shutil.copy(file, unit.folder)
-    about = json.loads((unit.folder / "record.json").read_text())
+            shutil.copy(file, folder)
+    about = json.loads((folder / "record.json").read_text())
     about["settings"]["training"]["seed"] = unit.run.training.seed
-    (unit.folder / "record.json").write_text(json.dumps(about))
-    write_checksums(unit.folder)
-    shutil.copytree(
-        trained.sources.results.all_scores(trained.run.run_id), unit.sources.results.all_scores(unit.run.run_id)
-    )
+    (folder / "record.json").write_text(json.dumps(about))
+    write_checksums(folder)
+    shutil.copytree(sources.results.all_scores(trained.run_id), sources.results.all_scores(unit.run_id))
 
 
 def _repeat_rows(path: Path, seeds: int) -> None:

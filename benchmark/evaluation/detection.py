@@ -1,0 +1,163 @@
+"""How well detectors found the mislabelled samples: metrics with intervals, ROC curves, agreement, AUROC by epochs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.evaluation.epochs import auroc_by_epochs
+from benchmark.evaluation.figure_data import agreement, roc
+from benchmark.evaluation.run_rows import Rows, describe_run, options_text, run_key
+from benchmark.identity import Json
+from benchmark.reference import DETECTOR
+from benchmark.runs.outcomes import Outcome
+from benchmark.runs.plan import Plan, Sources
+from benchmark.runs.scores import read_scores
+from benchmark.runs.units import Unit
+from benchmark.statistics.bootstrap import bootstrap_auroc, interval
+from benchmark.statistics.metrics import detection_metrics, why_undefined
+from detectors import Detector, detector_named
+
+REFERENCE = detector_named(DETECTOR)  # others are compared with it
+Truths = Mapping[Unit, np.ndarray]  # which labels of a run are wrong
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A detector of a line-up on a run, or on several runs whose scores are averaged."""
+
+    line_up: str
+    detector: Detector
+    units: tuple[Unit, ...]
+    failure: str | None = None
+
+    @property
+    def unit(self) -> Unit:
+        return self.units[0]
+
+    def read_scores(self, sources: Sources) -> tuple[np.ndarray, float]:
+        """Scores, and the seconds it took to score a run; means over the runs."""
+        files = [sources.score_file(unit, self.detector) for unit in self.units]
+        scores, seconds = zip(*map(read_scores, files), strict=True)
+        return np.mean(scores, axis=0), float(np.mean(seconds))
+
+    def key(self, plan: Plan) -> dict[str, Json]:
+        return run_key(plan, self.unit) | {"line_up": self.line_up, "detector": self.detector.label}
+
+
+def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths) -> Rows:
+    rows: Rows = defaultdict(list)
+    entries = _entries(plan, outcome_of)
+    for group in _comparable(entries):
+        _add_metrics(rows, plan, group, truths)
+    for unit in plan.units:
+        error = outcome_of[unit.run_id].error
+        if error is not None and not unit.detectors:  # no detector's row would report it
+            rows["metrics"].append(_row_of_untrained_run(plan, unit, error))
+    for entry in entries:
+        if entry.failure is None and not why_undefined(truths[entry.unit]):
+            points = auroc_by_epochs(entry.detector, entry.units, plan.sources)
+            rows["auc_by_epochs"] += [entry.key(plan) | point for point in points]
+    return rows
+
+
+def _entries(plan: Plan, outcome_of: Mapping[str, Outcome]) -> list[Entry]:
+    """Scores averaged over runs are one entry, of the first run that has scores."""
+    averaged: dict[tuple[object, Detector], list[Unit]] = defaultdict(list)
+    for unit in plan.units:
+        for detector in unit.detectors:
+            if detector.averages_runs and _failure(unit, detector, outcome_of) is None:
+                averaged[unit.run.all_but_training_seed, detector].append(unit)
+    entries = []
+    for unit in plan.units:
+        for line_up in plan.study.line_ups:
+            for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
+                failure = _failure(unit, detector, outcome_of)
+                units = (averaged[unit.run.all_but_training_seed, detector] if failure is None else []) or [unit]
+                if unit is units[0]:
+                    entries.append(Entry(line_up.name, detector, tuple(units), failure))
+    return entries
+
+
+def _failure(unit: Unit, detector: Detector, outcome_of: Mapping[str, Outcome]) -> str | None:
+    """Why the detector has no scores of this run."""
+    outcome = outcome_of[unit.run_id]
+    return outcome.error if outcome.error is not None else outcome.failures.get(detector.label)
+
+
+def _comparable(entries: list[Entry]) -> Iterable[list[Entry]]:
+    """Entries with the same wrong labels and the same training seed, which are compared in pairs."""
+    groups: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[entry.unit.run.setting_id, *entry.unit.run.seeds].append(entry)
+    return groups.values()
+
+
+def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> None:
+    scores_of, seconds_of = {}, {}
+    for entry in (entry for entry in group if entry.failure is None):
+        scores_of[entry], seconds_of[entry] = entry.read_scores(plan.sources)
+    truth = truths[next(iter(scores_of)).unit] if scores_of else None
+    undefined = why_undefined(truth) if truth is not None else None
+    uncertainty = {} if truth is None or undefined else _uncertainty(scores_of, truth)
+    for entry in group:
+        row = describe_run(plan, entry.unit, truths.get(entry.unit)) | {
+            "line_up": entry.line_up,
+            "detector": entry.detector.label,
+            "detector_name": entry.detector.name,
+            "detector_options": options_text(entry.detector),
+            "runs_averaged": len(entry.units),
+            "epochs_used": entry.detector.epochs_used(entry.unit.run.training.epochs),
+            "seconds": seconds_of.get(entry),
+        }
+        if entry.failure is not None:
+            row |= {"status": "failed", "reason": entry.failure}
+        elif undefined:
+            row |= {"status": "undefined", "reason": undefined}
+        else:
+            row |= uncertainty[entry] | {"status": "ok", "reason": ""}
+        rows["metrics"].append(row)
+    if uncertainty and plan.is_first_seed(group[0].unit):
+        assert truth is not None
+        _add_comparison(rows, plan, scores_of, truth)
+
+
+def _uncertainty(scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> dict[Entry, dict[str, float]]:
+    """Each entry's metrics, with bootstrap intervals of the AUROC and of its difference to the reference's."""
+    draws_of = dict(zip(scores_of, bootstrap_auroc(truth, np.stack(list(scores_of.values()))), strict=True))
+    metrics_of = {entry: detection_metrics(truth, scores) for entry, scores in scores_of.items()}
+    compared_with = next((entry for entry in scores_of if entry.detector == REFERENCE), None)
+    for entry, metrics in metrics_of.items():
+        metrics["auroc_low"], metrics["auroc_high"] = interval(draws_of[entry])
+        if compared_with is not None and entry.detector != REFERENCE:
+            low, high = interval(draws_of[entry] - draws_of[compared_with])
+            difference = metrics["auroc"] - metrics_of[compared_with]["auroc"]
+            metrics |= {"minus_linc": difference, "minus_linc_low": low, "minus_linc_high": high}
+    return metrics_of
+
+
+def _add_comparison(rows: Rows, plan: Plan, scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> None:
+    """ROC curves and agreement of detectors, of the first seed only, since the files are committed."""
+    for entry, scores in scores_of.items():
+        rows["roc"] += [entry.key(plan) | point for point in roc(truth, scores)]
+    for line_up in dict.fromkeys(entry.line_up for entry in scores_of):
+        members = {entry: scores for entry, scores in scores_of.items() if entry.line_up == line_up}
+        key = run_key(plan, next(iter(scores_of)).unit) | {"line_up": line_up}
+        pairs = agreement({entry.detector.label: scores for entry, scores in members.items()})
+        rows["agreement"] += [key | pair for pair in pairs]
+
+
+def _row_of_untrained_run(plan: Plan, unit: Unit, error: str) -> dict[str, Json]:
+    """For a run that is trained for its accuracy alone."""
+    recipe = unit.run.recipe
+    return describe_run(plan, unit, None) | {
+        "line_up": "training",
+        "detector": unit.run.recipe_label,
+        "detector_name": recipe.name,
+        "detector_options": options_text(recipe),
+        "runs_averaged": 0,
+        "epochs_used": 0,
+        "status": "failed",
+        "reason": error,
+    }

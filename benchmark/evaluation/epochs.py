@@ -1,0 +1,49 @@
+"""A detector's AUROC had training ended earlier; it is kept beside the scores, since computing it is slow."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmark.disk.files import UNREADABLE, checksum, write_json
+from benchmark.evaluation.run_rows import judged_run
+from benchmark.identity import Json, file_digest
+from benchmark.runs.plan import Sources
+from benchmark.runs.units import Unit
+from detectors import Detector
+
+
+def auroc_by_epochs(detector: Detector, units: Sequence[Unit], sources: Sources) -> list[Json]:
+    """After 1, 2, … epochs; of several runs, the AUROC of their mean scores. Empty if it needs the whole run."""
+    if not (detector.needs and all(signal.per_epoch for signal in detector.needs)):
+        return []
+    files = [sources.score_file(unit, detector) for unit in units]
+    cache, digests = files[0].parent / "by_epochs" / f"{files[0].stem}.json", list(map(file_digest, files))
+    try:
+        cached = json.loads(cache.read_text())
+        if cached["scores"] == digests and cached["crc32"] == _checksum(cached["points"]):
+            return cached["points"]
+    except UNREADABLE:
+        pass
+    points = _compute(detector, units, sources)
+    write_json(cache, {"scores": digests, "points": points, "crc32": _checksum(points)})
+    return points
+
+
+def _checksum(points: Json) -> str:
+    return checksum([json.dumps(points).encode()])
+
+
+def _compute(detector: Detector, units: Sequence[Unit], sources: Sources) -> list[Json]:
+    runs = [judged_run(unit, sources) for unit in units]
+    points = []
+    for count in epochs_read(runs[0].record.epochs):
+        scores = np.mean([detector.score(run.record.first_epochs(count)) for run in runs], axis=0)
+        points.append({"epochs_read": count, "auroc": round(float(roc_auc_score(runs[0].is_mislabelled, scores)), 6)})
+    return points
+
+
+def epochs_read(epochs: int) -> list[int]:
+    """After how many epochs AUROCs are computed: each of the first ten, where most changes, then every fifth."""
+    return [*range(1, min(10, epochs) + 1), *range(15, epochs, 5), *([epochs] if epochs > 10 else [])]

@@ -1,0 +1,118 @@
+"""What the runs of a study share and none of them should make twice: features, given labels and answer keys."""
+
+import errno
+from concurrent.futures import CancelledError, Executor
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import torch
+
+from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
+from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
+from benchmark.disk.files import UNREADABLE, write_npz
+from benchmark.errors import LincBenchError
+from benchmark.execution.progress import Progress
+from benchmark.networks.feature_store import open_store
+from benchmark.networks.features import FeatureJob, compute_features
+from benchmark.networks.preprocessing import LiveImages
+from benchmark.runs.outcomes import error_message, write_log
+from benchmark.runs.plan import Plan, Sources
+from benchmark.runs.units import Unit
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, LincBenchError]:
+    """Computes features and writes labels for the units that lack them.
+
+    Returns the units whose data set is not available, with the reason; raises it if these are all units.
+    """
+    failed: dict[Unit, LincBenchError] = {}
+    incomplete = _units_without_inputs(plan)
+    for info in dict.fromkeys(unit.info for unit in incomplete):
+        units = [unit for unit in incomplete if unit.info == info]
+        try:
+            dataset = dataset_of(units[0], plan.sources)
+            for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
+                _compute_features(unit, plan.sources, executor, progress)
+            for unit in {unit.run.noise_id: unit for unit in units}.values():
+                _write_labels(unit, plan.sources, dataset)
+        except LincBenchError as error:
+            failed |= dict.fromkeys(units, error)
+        except CancelledError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                raise
+            for unit in units:
+                write_log(plan.sources.results, unit.run_id, {"features": error})
+            reason = f"The features of {info.name} could not be computed: {error_message(error)}"
+            failed |= dict.fromkeys(units, LincBenchError(reason))
+    if failed and len(failed) == len(plan.units):
+        raise next(iter(failed.values()))
+    return failed
+
+
+def _units_without_inputs(plan: Plan) -> list[Unit]:
+    """Units to be trained, and those whose given labels or answer key are absent or damaged."""
+    results = plan.sources.results
+    noise_ids = {unit.run.noise_id for unit in plan.units}
+    files = {noise_id: (results.answer_key(noise_id), results.given_labels(noise_id)) for noise_id in noise_ids}
+    unreadable = {noise_id for noise_id, both in files.items() if not all(map(_is_readable, both))}
+    return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
+
+
+def _is_readable(npz: Path) -> bool:
+    """Whether the zip file matches its own checksums."""
+    try:
+        with ZipFile(npz) as file:
+            return file.testzip() is None
+    except UNREADABLE:
+        return False
+
+
+def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress: Progress) -> None:
+    backbone, training = unit.run.backbone, unit.run.training
+    if unit.store_id is None:
+        progress.say_once(f"{backbone.name}: the whole network runs in every step (plain path)")
+        return
+    job = FeatureJob(
+        folder=sources.store(unit),
+        dataset=sources.dataset(unit),
+        data_root=sources.data_root,
+        info=unit.info,
+        backbone=backbone,
+        weights_file=sources.weights_file,
+        threads=training.threads,
+        device=training.device,
+    )
+    title = f"features of {unit.info.name}, images"
+    compute_features(job, executor, sources.results.locks, progress.say, lambda: progress.counting(title))
+
+
+def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
+    """The labels that training is given, and the clean ones in a separate file that only evaluation opens."""
+    results, run = sources.results, unit.run
+    clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
+    given = {split: run.noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
+    write_npz(results.answer_key(run.noise_id), clean)
+    write_npz(results.given_labels(run.noise_id), given | {"test": dataset.test.labels})
+
+
+def training_data(unit: Unit, sources: Sources) -> TrainingData:
+    """Features, or live images on the plain path, with the given labels."""
+    if unit.store_id is not None:
+        features: tuple[Rows, ...] = open_store(sources.store(unit), unit.info)
+    else:
+        splits = dataset_of(unit, sources).splits
+        features = tuple(LiveImages(split.images, unit.run.backbone) for split in splits)
+    device = torch.device(unit.run.training.device)
+    with np.load(sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
+        given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
+    train, validation, test = map(LabelledFeatures, features, given)
+    return TrainingData(train, validation, test, unit.info.num_classes)
+
+
+def dataset_of(unit: Unit, sources: Sources) -> Dataset:
+    return load_dataset_once(sources.dataset(unit), sources.data_root, unit.info)

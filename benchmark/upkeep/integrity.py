@@ -1,0 +1,141 @@
+"""`linc-bench doctor`: what is damaged, orphaned or of another version in a results folder, and what to do about it."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.data.noise import NoiseSettings
+from benchmark.disk.files import OLD, PARTIAL, UNREADABLE, find_damage, is_transient
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.schema import STUDY_TABLES
+from benchmark.disk.tables import read_table
+from benchmark.errors import LincBenchError
+from benchmark.identity import Json, digest_of
+from benchmark.networks import Backbone
+from benchmark.record.run_record import open_record, read_metadata
+from benchmark.runs.scores import read_scores
+from benchmark.runs.units import RunSettings
+from benchmark.training import TrainingSettings
+from benchmark.upkeep.status import is_locked
+
+DAMAGED, ORPHANED, OTHER_VERSION, UNKNOWN = "damaged", "orphaned", "of another version", "unknown"
+TEMPORARY_FILE = re.compile(r"\..+\.\d+")  # its name while `files.write_bytes` fills it
+CLASS_SETTINGS = {"name", "version", "file"}  # beside the fields of a settings value
+DELETE = "delete it"
+
+
+@dataclass(frozen=True)
+class Finding:
+    state: str
+    path: Path
+    why: str
+    what_to_do: str
+
+
+Check = Callable[[ResultsFolder, Path], Iterator[Finding]]
+Report = Callable[[int, int], None]
+
+
+def check_integrity(results: ResultsFolder, report: Report = lambda done, total: None) -> Iterator[Finding]:
+    """Reads every byte of every record, feature store and score, and changes nothing."""
+    files: dict[Check, list[Path]] = {
+        _check_run: results.all_runs(),
+        _check_features: sorted(results.root.glob("features/*")),
+        _check_scores: sorted(results.root.glob("scores/*/*.npy")),
+        _check_labels: sorted([*results.root.glob("labels/*.npz"), *results.root.glob("answers/*.npz")]),
+        _check_running: [results.running(run_id) for run_id in results.all_running()],
+        _check_temporary: [path for path in sorted(results.root.rglob(".*")) if TEMPORARY_FILE.fullmatch(path.name)],
+        _check_table: [results.table_data(table.name) for table in STUDY_TABLES],
+    }
+    calls = [(check, path) for check, paths in files.items() for path in paths]
+    for number, (check, path) in enumerate(calls, 1):
+        try:
+            yield from check(results, path)
+        except UNREADABLE as error:
+            if is_transient(error):
+                yield Finding(UNKNOWN, path, f"it cannot be read now ({error})", "fix that and check again")
+            else:
+                yield Finding(DAMAGED, path, str(error), REPAIRS[check])
+        report(number, len(calls))
+
+
+def _check_run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
+    if folder.name.startswith("."):
+        if not is_locked(results, folder.name.removeprefix(PARTIAL).removeprefix(OLD)):
+            yield Finding(ORPHANED, folder, "an interrupted run left it", DELETE)
+        return
+    try:
+        open_record(folder)
+        about, problem = read_metadata(folder), find_damage(folder)
+    except LincBenchError as error:
+        about, problem = {}, str(error)
+    if problem is not None:
+        raise ValueError(problem)
+    settings = about["settings"]
+    if digest_of(settings) != folder.name.rpartition("-")[2]:
+        yield Finding(ORPHANED, folder, "its settings are not those of its name", DELETE)
+    elif changed := _changed_fields(settings):
+        why = f"its settings {changed} are not those of this version, so no study finds it"
+        yield Finding(OTHER_VERSION, folder, why, f"{DELETE}, or use the version that made it ({about.get('commit')})")
+
+
+def _changed_fields(settings: Json) -> str:
+    """Fields that a run's settings have and this version does not, or the other way round."""
+    kinds = {"": RunSettings, "noise": NoiseSettings, "backbone": Backbone, "training": TrainingSettings}
+    changed: set[str] = set()
+    for part, kind in kinds.items():
+        recorded = (settings.get(part) if part else settings) if isinstance(settings, dict) else None
+        changed |= set(recorded if isinstance(recorded, dict) else ()) ^ {field.name for field in fields(kind)}
+    return ", ".join(sorted(changed - CLASS_SETTINGS))
+
+
+def _check_features(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
+    if folder.name.startswith("."):
+        if not is_locked(results, folder.name.removeprefix(PARTIAL)):
+            todo = "run its study again to complete it, or remove it with `linc-bench features clean --unfinished`"
+            yield Finding(ORPHANED, folder, "an interrupted computation left it", todo)
+    elif (problem := find_damage(folder)) is not None or not (folder / "features.npy").exists():
+        todo = f"remove it with `linc-bench features clean {folder.name}`; it is computed again when needed"
+        yield Finding(DAMAGED, folder, problem or "it has no features", todo)
+
+
+def _check_scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    if results.run(path.parent.name).exists():
+        read_scores(path)
+    else:
+        yield Finding(ORPHANED, path, "their run is not there", DELETE)
+
+
+def _check_labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    with np.load(path, allow_pickle=False) as file:
+        for name in file.files:
+            file[name]  # reading it compares its checksum
+    yield from ()
+
+
+def _check_running(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    if not is_locked(results, path.stem):
+        yield Finding(ORPHANED, path, "its run was interrupted", "run its study again")
+
+
+def _check_temporary(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    yield Finding(ORPHANED, path, "an interrupted command left it", f"{DELETE}, unless a command is running")
+
+
+def _check_table(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    try:
+        read_table(results, path.stem)
+    except LincBenchError as error:  # columns are missing
+        yield Finding(OTHER_VERSION, path, str(error), REPAIRS[_check_table])
+
+
+# What to do with something that is damaged.
+REPAIRS: dict[Check, str] = {
+    _check_run: "run its study again, which trains it again, to the same bytes",
+    _check_scores: "run its study again, which computes them again without training",
+    _check_labels: "delete it and run its study again, which writes it again",
+    _check_table: "restore it from version control, or delete it and run its studies again",
+}
