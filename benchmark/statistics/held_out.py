@@ -28,7 +28,7 @@ NEIGHBOURS = 25
 Report = Callable[[int, int], None]
 
 
-class Regression(LogisticRegression):
+class Regression(LogisticRegression):  # type: ignore[misc]
     """Logistic regression that predicts the only class it has seen, where there is only one, instead of failing."""
 
     def fit(self, features_ND: np.ndarray, labels_N: np.ndarray) -> Self:
