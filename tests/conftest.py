@@ -92,6 +92,12 @@ def copied(quick_run: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs make no tables and figures, which take longer than a quick run itself."""
+    monkeypatch.setattr("benchmark.cli.studies.make_report", lambda *_: None)
+
+
+@pytest.fixture
 def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Runs the command line, demands an error in a sentence at the end and no traceback, and returns what it said."""
 

@@ -59,16 +59,12 @@ def test_every_recipe_faces_the_same_wrong_labels(quick_run: Path) -> None:
     assert (labels[0] == labels[1]).all()
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_second_run_trains_nothing(quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times = training_times(copied)
     assert main([*quick, "--results", str(copied)]) == 0
     assert training_times(copied) == times
     assert "0 of 2 runs trained" in capsys.readouterr().out
-
-
-def test_worker_processes_give_the_same_bytes(quick: tuple[str, ...], quick_run: Path, tmp_path: Path) -> None:
-    assert main([*quick, "--workers", "2", "--results", str(tmp_path / "results")]) == 0
-    assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
 
 
 def test_report_brings_deleted_tables_and_figures_back_without_records(copied: Path) -> None:
@@ -79,6 +75,7 @@ def test_report_brings_deleted_tables_and_figures_back_without_records(copied: P
     assert {path: path.read_bytes() for path in made} == made
 
 
+@pytest.mark.usefixtures("without_report")
 def test_force_trains_again_to_the_same_bytes(quick: tuple[str, ...], copied: Path) -> None:
     scores, times = score_bytes(copied), training_times(copied)
     assert main([*quick, "--workers", "1", "--force", "--results", str(copied)]) == 0
@@ -86,6 +83,7 @@ def test_force_trains_again_to_the_same_bytes(quick: tuple[str, ...], copied: Pa
     assert score_bytes(copied) == scores
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_signal_more_keeps_what_was_recorded(
     quick: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +176,7 @@ class _NotANumber(_Raises):
         return np.full(len(record.given_labels), np.nan)
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
     quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -271,12 +270,13 @@ def flip_a_byte(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.usefixtures("without_report")
 @pytest.mark.parametrize(
     ("spoil", "file"),
     [
-        (cut, "history.json"),
+        pytest.param(cut, "history.json", marks=pytest.mark.long),
         (flip_a_byte, "train_logits.npy"),
-        (Path.unlink, "given_labels.npy"),
+        pytest.param(Path.unlink, "given_labels.npy", marks=pytest.mark.long),
     ],
 )
 def test_a_damaged_record_is_trained_again_to_the_same_bytes(
@@ -293,6 +293,7 @@ def test_a_damaged_record_is_trained_again_to_the_same_bytes(
     assert score_bytes(copied) == scores
 
 
+@pytest.mark.usefixtures("without_report")
 def test_damaged_features_are_computed_again_before_anything_is_trained_on_them(
     quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +308,7 @@ def test_damaged_features_are_computed_again_before_anything_is_trained_on_them(
     assert score_bytes(copied) == scores
 
 
+@pytest.mark.usefixtures("without_report")
 def test_what_can_be_made_again_from_whole_records_is_made_again(quick: tuple[str, ...], copied: Path) -> None:
     """Scores, answer keys, given labels and tables damaged or deleted by hand: no training, the same bytes."""
     scores, times = score_bytes(copied), training_times(copied)
@@ -336,6 +338,7 @@ def test_rows_of_other_studies_stay_to_the_byte_when_a_study_is_run_again(tmp_pa
     assert (after[0], after[2]) == (before[0], before[2])
 
 
+@pytest.mark.usefixtures("without_report")
 def test_scores_averaged_over_runs_survive_a_seed_that_failed(
     quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +402,8 @@ def test_without_noise_accuracy_is_reported_and_detection_says_why_not(
     assert pd.read_csv(results / "accuracy.csv")["last_test"].notna().all()
 
 
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.long
 def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: Path, tmp_path: Path) -> None:
     """The labels are coin tosses then: AUCs that lie on one side of 0.5 would be a leak.
 
@@ -419,6 +424,7 @@ def test_two_classes_at_half_exclusive_noise_leave_nothing_to_find(odd_or_even: 
         assert ttest_1samp(group["auroc"], 0.5).pvalue > 0.001, detector
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_data_set_given_by_path_uses_the_inclusive_noise_asked_for(odd_or_even: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     options = ["--noise", "symmetric-inclusive", "--rate", "0.4", "--workers", "1", "--seed", "0", "--epochs", "1"]
@@ -442,6 +448,7 @@ def test_real_medmnist_with_a_real_vit(real_data: Path, tmp_path: Path) -> None:
     assert metrics.loc["LiNC", "samples"] == 546
 
 
+@pytest.mark.usefixtures("without_report")
 def test_image_folders_run_too(tmp_path: Path) -> None:
     from PIL import Image
     from sklearn.datasets import load_digits
@@ -464,6 +471,7 @@ def test_a_file_in_medmnists_layout_with_too_few_samples_for_a_batch(tmp_path: P
     )
 
 
+@pytest.mark.usefixtures("without_report")
 def test_features_are_listed_and_cleaned(
     quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
 ) -> None:

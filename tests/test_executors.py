@@ -91,6 +91,7 @@ def test_a_worker_killed_while_idle_is_replaced_before_the_next_call() -> None:
         assert executor.submit(double, 2).result(timeout=60) == 4
 
 
+@pytest.mark.long
 def test_a_worker_killed_while_it_sends_a_result_disturbs_no_other() -> None:
     with WorkerProcesses(2) as executor:
         victim = executor.submit(process_id).result()
@@ -118,12 +119,15 @@ def test_what_cannot_be_sent_is_an_error_and_the_worker_lives(on_processes: Exec
     assert on_processes.submit(double, 2).result() == 4
 
 
+@pytest.mark.usefixtures("without_report")
 def test_scores_of_two_processes_are_the_same_bytes(quick: Quick, quick_run: Path, tmp_path: Path) -> None:
     assert main([*quick, "--workers", "2", "--results", str(tmp_path / "results")]) == 0
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
     assert without_seconds(tmp_path / "results") == without_seconds(quick_run)
 
 
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.long
 def test_scores_of_dask_are_the_same_bytes_and_detectors_of_ones_own_reach_its_workers(
     quick: Quick, quick_run: Path, tmp_path: Path
 ) -> None:
@@ -202,6 +206,7 @@ def test_accelerators_are_taken_by_the_workers_resources() -> None:
         pass
 
 
+@pytest.mark.long
 def test_a_lost_scheduler_ends_the_command_and_the_next_one_goes_on(
     quick: Quick, quick_run: Path, tmp_path: Path
 ) -> None:
@@ -232,6 +237,7 @@ def test_a_lost_scheduler_ends_the_command_and_the_next_one_goes_on(
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
 
 
+@pytest.mark.long
 def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
     """A cluster that ends a job tells all of its processes."""
     process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
@@ -242,6 +248,7 @@ def test_sigterm_ends_as_ctrl_c_does(quick: Quick, tmp_path: Path) -> None:
     assert "rerun the same command to continue" in said
 
 
+@pytest.mark.long
 def test_a_killed_worker_of_dask_is_replaced_and_the_bytes_are_the_same(
     quick: Quick, quick_run: Path, tmp_path: Path
 ) -> None:

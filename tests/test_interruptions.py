@@ -63,6 +63,7 @@ MOMENTS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.long
 def test_killed_at_five_moments_the_scores_are_the_same_bytes(quick: Quick, quick_run: Path, tmp_path: Path) -> None:
     """At random moments, and with one process: tests/faults."""
     results, chance, workers = tmp_path / "results", random.Random(0), "2"
@@ -86,6 +87,7 @@ def without_seconds(results: Path) -> str:
     return pd.read_csv(results / "metrics.csv").drop(columns="seconds").to_csv()
 
 
+@pytest.mark.long
 def test_workers_end_when_their_parent_is_killed(quick: Quick, tmp_path: Path) -> None:
     process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
     wait_for(lambda: epoch_of_any_run(tmp_path / "results"), "training")
@@ -100,6 +102,7 @@ def _members_of(session: int) -> list[str]:
     return [state for state in listed if not state.startswith("Z")]
 
 
+@pytest.mark.long
 def test_two_commands_at_once_share_the_work(quick: Quick, quick_run: Path, tmp_path: Path) -> None:
     both = [start(quick, tmp_path / "results") for _ in range(2)]
     said = [process.communicate()[0] for process in both]
@@ -110,6 +113,7 @@ def test_two_commands_at_once_share_the_work(quick: Quick, quick_run: Path, tmp_
     assert without_seconds(tmp_path / "results") == without_seconds(quick_run)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_soon_and_says_what_is_kept(quick: Quick, tmp_path: Path) -> None:
     process = start(quick, tmp_path / "results", "--workers", "2", "--epochs", "5000")
     wait_for(lambda: epoch_of_any_run(tmp_path / "results"), "training")
@@ -123,6 +127,7 @@ def test_ctrl_c_ends_soon_and_says_what_is_kept(quick: Quick, tmp_path: Path) ->
     assert "rerun the same command to continue" in said
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting a small disk takes root")
 @pytest.mark.parametrize("kilobytes", [100, 400])
 def test_a_full_disk_is_told_in_a_sentence_and_nothing_is_torn(quick: Quick, tmp_path: Path, kilobytes: int) -> None:

@@ -38,6 +38,8 @@ from benchmark.upkeep.status import read_status
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
 
+pytestmark = pytest.mark.usefixtures("without_report")
+
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
@@ -83,6 +85,7 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     assert "2 done, 0 running, 0 failed, 0 interrupted" in said(capsys)
 
 
+@pytest.mark.long
 def test_what_fails_once_is_tried_again_by_itself(
     quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +100,7 @@ def _hold(folder: Path, name: str) -> None:
         time.sleep(1000)
 
 
-def test_status_tells_running_from_stale(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_tells_running_from_interrupted(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = ResultsFolder(copied)
     for name in ("at-work", "gone"):
         note_of(copied, name)
@@ -196,6 +199,7 @@ def test_records_are_opened_one_at_a_time(copied: Path, quick: Quick, monkeypatc
     assert max(opened) <= 1, "the one before may still be in a variable"
 
 
+@pytest.mark.long
 def test_one_data_set_whose_features_cannot_be_had_does_not_stop_the_other(
     quick: Quick, odd_or_even: Path, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +219,7 @@ def test_one_data_set_whose_features_cannot_be_had_does_not_stop_the_other(
     assert len(read_status(ResultsFolder(tmp_path / "results")).failed) == 2
 
 
+@pytest.mark.long
 def test_a_worker_lost_while_records_are_checked_loses_nothing(
     quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +333,7 @@ def test_doctor_names_what_is_wrong_and_what_to_do(what: str, copied: Path, caps
     assert f" {state}" in said(capsys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["cut labels", "a flipped answer", "flipped scores"])
 def test_what_is_damaged_alone_is_made_again_without_training(quick: Quick, copied: Path, what: str) -> None:
     scores, times = score_bytes(copied), {path: path.read_bytes() for path in copied.glob("runs/*/record.json")}
@@ -338,6 +344,7 @@ def test_what_is_damaged_alone_is_made_again_without_training(quick: Quick, copi
     assert {path: path.read_bytes() for path in copied.glob("runs/*/record.json")} == times
 
 
+@pytest.mark.long
 def test_damage_is_not_carried_over_into_a_new_record(quick: Quick, copied: Path, quick_run: Path) -> None:
     """Of a signal that the next command does not read, in a record that it trains again."""
     flip(one(copied, "runs/*-standard-*/eval_logits.npy"))
@@ -354,7 +361,7 @@ def test_doctor_of_nothing_says_so(fails: Callable[..., str], tmp_path: Path) ->
     assert "There is no results folder" in fails("doctor", "--results", tmp_path / "nowhere")
 
 
-def test_what_doctor_advises_mends_it(quick: Quick, copied: Path) -> None:
+def test_what_doctor_advises_repairs_it(quick: Quick, copied: Path) -> None:
     """Whatever is damaged is made again by running the study."""
     scores = score_bytes(copied)
     for what in ("a flipped byte of a record", "flipped scores", "a flipped answer", "a flipped byte of features"):

@@ -1,4 +1,4 @@
-"""What a plan will take on this machine: one batch of each network is timed, with random weights."""
+"""Estimates the time and disk space of a plan by timing one batch of each network."""
 
 import time
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Estimate:
 
 
 def estimate(plan: Plan, workers: int) -> Estimate:
-    """Times one batch of each network on this machine; random weights take as long as trained ones."""
+    """Uses random weights, which take as long as trained ones."""
     seconds, size = 0.0, 0
     cost_of: dict[tuple[Backbone, int, bool], _Cost] = {}
     stores = set(plan.stores_to_compute().values())

@@ -1,4 +1,4 @@
-"""Detectors in files of their own: `--detector path/to/file.py:MyDetector`, without a fork."""
+"""Detectors from users' own files, without a fork: `--detector path/to/file.py:MyDetector`."""
 
 import importlib.util
 import sys
@@ -21,19 +21,19 @@ def load_detector(argument: str) -> Detector:
     """The detector that `path/to/file.py:Class` names, with its default settings."""
     file, _, class_name = argument.rpartition(":")
     module = load_file(Path(file).expanduser().resolve())
-    found = {
+    classes = {
         name: value
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Detector) and value.__module__ == module.__name__
     }
-    if class_name not in found:
-        raise unknown_name(f"detector in {file}", class_name, found)
-    kind = found[class_name]
-    if isabstract(kind):
-        missing = ", ".join(sorted(kind.__abstractmethods__))
-        raise LincBenchError(f"{argument} lacks {missing}; detectors/base.py says what a detector has to have.")
+    if class_name not in classes:
+        raise unknown_name(f"detector in {file}", class_name, classes)
+    detector_class = classes[class_name]
+    if isabstract(detector_class):
+        missing = ", ".join(sorted(detector_class.__abstractmethods__))
+        raise LincBenchError(f"{argument} lacks {missing}; detectors/base.py says what a detector must have.")
     try:
-        detector = kind()
+        detector = detector_class()
         for check in ("frozen value", "JSON round trip"):
             CHECKS[check](detector)
     except (AssertionError, TypeError) as error:
@@ -42,9 +42,9 @@ def load_detector(argument: str) -> Detector:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Imports it under a name that worker processes use too, so that its detectors can be sent to them."""
+    """Imports it under a name that worker processes use too, so that its detectors can be pickled."""
     if not path.is_file():
-        raise LincBenchError(f"There is no file {path}. A detector of your own is given as path/to/file.py:Class.")
+        raise LincBenchError(f"There is no file {path}. Name your own detector as path/to/file.py:Class.")
     name = f"{OWN_MODULE}{path.stem}_{file_digest(path)[:12]}"
     if name in sys.modules and sys.modules[name].__file__ == str(path):
         return sys.modules[name]

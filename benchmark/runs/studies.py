@@ -1,4 +1,4 @@
-"""Studies are values: what to train and what to score. The command line selects one and overrides parts of it."""
+"""The studies, as values: what to train and what to score. The command line selects one and overrides parts of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ ORIGINAL = BOTH_LINE_UPS[0]
 
 def line_ups_of(is_wanted: Callable[[Detector], bool]) -> tuple[LineUp, ...]:
     """The wanted detectors of every line-up."""
-    return tuple(LineUp(one.name, tuple(filter(is_wanted, one.detectors))) for one in BOTH_LINE_UPS)
+    return tuple(LineUp(line_up.name, tuple(filter(is_wanted, line_up.detectors))) for line_up in BOTH_LINE_UPS)
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,21 @@ class Grid:
     training_seeds: tuple[int, ...] = (0, 1, 2)
     backbone: Backbone = Backbone()
     training: TrainingSettings = TrainingSettings()
-    recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained for their accuracy, whoever reads them
+    recipes: tuple[Recipe, ...] = (
+        Standard(),
+        LiNCRecipe(),
+    )  # trained for their accuracy, whether or not a detector needs them
     line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
-        """All of them, each once."""
+        """Of all line-ups, each once."""
         return tuple(dict.fromkeys(detector for line_up in self.line_ups for detector in line_up.detectors))
 
 
 @dataclass(frozen=True)
 class Study:
-    """One grid or several; a run that two of them have is done once."""
+    """One or more grids; a run that several of them have is trained once."""
 
     name: str
     summary: str
@@ -96,7 +99,7 @@ PAPER_DATASETS = (
     "organsmnist",
 )
 
-# What can be reproduced without the paper's own backbone and data: four smaller data sets and a ViT-S/14.
+# Smaller than the paper's studies: four data sets and a ViT-S/14 at 112 px.
 SMALL_DATASETS, SMALLEST = (
     ("breastmnist", "pneumoniamnist", "dermamnist", "bloodmnist"),
     ("breastmnist", "pneumoniamnist"),
@@ -104,17 +107,17 @@ SMALL_DATASETS, SMALLEST = (
 SMALL_BACKBONE = Backbone("vit_small_patch14_dinov2", image_size=112)
 SMALL = Grid(SMALL_DATASETS, (0.2,), backbone=SMALL_BACKBONE)
 ONE_SEED = (0,)
-# Gradients of every image or training in folds: more than the run itself takes.
+# They cost more than the training itself: gradients of every image, or training in folds.
 COSTLY = ("VoG", "GraNd", "confident learning")
-# Read off the training steps themselves: nothing but a few bytes.
+# They read only what the training steps compute anyway.
 FREE = (LiNC(), AUM(), PostHocTrust())
 
 
 def _ablation() -> tuple[Grid, ...]:
-    """One thing at a time is changed, with LiNC's recipe where it is LiNC's and with both recipes where it is not.
+    """Changes one thing at a time: a field of LiNC's recipe, or a setting of the training with both recipes.
 
-    Detectors are compared run by run, so EL2N is not averaged over runs, but for what that adds, to EL2N and to LiNC.
-    Post-hoc trust tells without further training what a longer look, or a later one, would have seen.
+    Detectors are compared run by run, so EL2N is not averaged over runs, except to see what averaging adds to EL2N and
+    to LiNC. Post-hoc trust shows without further training what a longer or later warm-up would have seen.
     """
     default = LiNCRecipe()
     recipes = [replace(default, warm_up=w, soft_epochs=s) for w, s in product((2, 5, 10), repeat=2)]
@@ -122,17 +125,20 @@ def _ablation() -> tuple[Grid, ...]:
     recipes += [replace(default, trust_rate=rate) for rate in (0.3, 3.0)]
     recipes += [replace(default, trust_decay=decay) for decay in (0.0, 0.01, 0.3)]
     recipes += [replace(default, trust_gradient="sample"), replace(default, soft_correction="entropy")]
-    looks: list[Detector] = [PostHocTrust(replace(default, warm_up=w)) for w in (10, 20)]
-    looks += [PostHocTrust(moment="end of epoch"), EL2N(), LiNC(average_runs=True)]
-    one_run = tuple(replace(one, average_runs=False) if isinstance(one, EL2N) else one for one in ORIGINAL.detectors)
-    everyone = tuple(one for one in one_run if one.name not in COSTLY)
+    other_readings: list[Detector] = [PostHocTrust(replace(default, warm_up=w)) for w in (10, 20)]
+    other_readings += [PostHocTrust(moment="end of epoch"), EL2N(), LiNC(average_runs=True)]
+    cheap = tuple(
+        replace(detector, average_runs=False) if isinstance(detector, EL2N) else detector
+        for detector in ORIGINAL.detectors
+        if detector.name not in COSTLY
+    )
     own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
     grids: list[Grid] = []
     for dataset, seeds in (("breastmnist", (0, 1, 2)), ("pneumoniamnist", ONE_SEED)):
-        base = replace(SMALL, datasets=(dataset,), training_seeds=seeds, line_ups=(LineUp("original", everyone),))
+        base = replace(SMALL, datasets=(dataset,), training_seeds=seeds, line_ups=(LineUp("original", cheap),))
         train = base.training
         grids += [
-            replace(base, line_ups=(LineUp("original", (*everyone, *looks)),)),
+            replace(base, line_ups=(LineUp("original", (*cheap, *other_readings)),)),
             replace(base, recipes=tuple(recipes), line_ups=own),
             replace(base, training=replace(train, batch_size=32)),
             *(replace(base, training=replace(train, learning_rate=rate)) for rate in (1e-4, 2e-3)),
@@ -158,7 +164,7 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "medmnist-accuracy",
-        "accuracy on four MedMNIST data sets, 0–50 % noise, ViT-S/14 at 112 px; two classes also with the other noise",
+        "accuracy on four MedMNIST data sets, 0–50 % noise, ViT-S/14 at 112 px; two classes also with inclusive noise",
         (
             replace(SMALL, rates=(0.0, 0.2, 0.5), line_ups=(LineUp("original", (*FREE, LiNC(average_runs=True))),)),
             replace(SMALL, rates=(0.1, 0.3, 0.4), training_seeds=ONE_SEED, line_ups=(LineUp("original", FREE),)),
@@ -174,10 +180,10 @@ STUDIES: tuple[Study, ...] = (
     ),
     Study(
         "abstaining",
-        "what LiNC loses where no label is wrong, if it may abstain from correcting and if it may not; and at 20 %",
+        "LiNC with and without the option to abstain from correcting, without noise and at 20 %",
         (replace(SMALL, rates=(0.0, 0.2), recipes=(*SMALL.recipes, LiNCRecipe(may_abstain=True)), line_ups=()),),
     ),
-    Study("ablation", "what LiNC's choices and the training's change, one at a time; two data sets", _ablation()),
+    Study("ablation", "the choices of LiNC and of the training, changed one at a time; two data sets", _ablation()),
     Study(
         "paper-auc",
         "the paper's detection table and trust histograms: OrganSMNIST, 10–50 % noise, ViT-S/8 at 224 px",

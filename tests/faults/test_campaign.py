@@ -10,6 +10,8 @@ from benchmark.runs import run_study
 from tests.faults.campaign import KINDS, Campaign
 from tests.test_interruptions import Quick
 
+pytestmark = pytest.mark.long
+
 
 def test_after_every_fault_the_results_are_those_without(
     quick: Quick, quick_run: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property
