@@ -45,7 +45,7 @@ class Grid:
     recipes: tuple[Recipe, ...] = (
         Standard(),
         LiNCRecipe(),
-    )  # trained for their accuracy, whether or not a detector needs them
+    )  # trained for their accuracy, even if no detector needs them
     line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
 
     @property
