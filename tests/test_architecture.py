@@ -91,7 +91,6 @@ def names_linc(node: ast.AST) -> bool:
     return any(isinstance(inner, ast.Name) and inner.id.startswith("LiNC") for inner in classes)
 
 
-@pytest.mark.xfail(reason="the redesign of the rooms is under way")
 def test_no_module_but_the_reference_names_linc() -> None:
     """What is special about LiNC is said as data in benchmark/reference.py; nothing else tests for its name."""
     offenders = [

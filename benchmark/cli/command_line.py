@@ -126,7 +126,7 @@ def command_line() -> CommandParser:
     commands.add("list", "listing:show", "show studies, detectors, data sets, backbones and noise kinds")
     _add_run(commands.add("run", "studies:run", "train and score a study, then report"))
     _add_profile(commands.add("profile", "profile:measure", "measure what each detector of a study costs"))
-    report = commands.add("report", "studies:report", "make tables and figures from the results on disk")
+    report = commands.add("report", "listing:report", "make tables and figures from the results on disk")
     report.add_argument("study", nargs="?", help="default: every study with results")
     report.add_results()
     _add_audit(commands)

@@ -1,4 +1,4 @@
-"""`linc-bench list`."""
+"""Commands that take no torch: `linc-bench list` and `report`."""
 
 import argparse
 
@@ -7,6 +7,7 @@ from rich.table import Table
 from benchmark.cli.terminal import terminal
 from benchmark.data.datasets import known_datasets
 from benchmark.data.noise import NOISE_KINDS
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.networks import SUGGESTED
 from benchmark.runs.studies import STUDIES
 from detectors import DETECTORS
@@ -34,4 +35,11 @@ def show(_: argparse.Namespace) -> int:
         for name, summary in entries.items():
             table.add_row(name, summary)
         console.print(table, "")
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    from benchmark.report.make_report import make_report  # takes pandas and matplotlib, which `list` does not need
+
+    make_report(ResultsFolder(options.results), options.study, terminal())
     return 0

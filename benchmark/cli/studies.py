@@ -1,27 +1,22 @@
-"""Commands for studies: `linc-bench run` and `report`."""
+"""`linc-bench run`: trains, scores and evaluates a study, then reports."""
 
 import argparse
-from typing import TYPE_CHECKING
 
+from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
+from benchmark.cli.run_messages import print_failures, print_plan
 from benchmark.cli.terminal import say, terminal
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.evaluation.evaluate import evaluate
+from benchmark.execution.executors import default_workers, make_executor
+from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-
-if TYPE_CHECKING:
-    from benchmark.runs.outcomes import Outcome
+from benchmark.runs.own_detectors import load_files, loaded_files
+from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.run_study import run_study
+from benchmark.runs.studies import study_named
 
 
 def run(options: argparse.Namespace) -> int:
-    from benchmark.cli.dry_run import show_plan
-    from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
-    from benchmark.evaluation.evaluate import evaluate
-    from benchmark.execution.executors import default_workers, make_executor
-    from benchmark.execution.progress import Progress
-    from benchmark.runs.own_detectors import load_files, loaded_files
-    from benchmark.runs.plan import Sources, plan_study
-    from benchmark.runs.run_study import run_study
-    from benchmark.runs.studies import study_named
-
     study = overridden(study_named(options.study), Overrides.from_options(options))
     results = ResultsFolder(options.results)
     sources = Sources(results, options.data_root, options.weights)
@@ -33,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if not plan.stores_to_compute() and options.dask is None:
         workers = min(workers, max(1, len(plan.units)))
     if options.dry_run:
-        show_plan(plan, workers)
+        print_plan(plan, workers)
         return 0
     results.prepare()
     for note in plan.notes():
@@ -48,23 +43,4 @@ def run(options: argparse.Namespace) -> int:
     say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{failures}.")
     if failed < len(outcomes):
         make_report(results, study.name, terminal(), {unit.run.run_id for unit in plan.units})
-    return _print_failures(outcomes, results)
-
-
-def report(options: argparse.Namespace) -> int:
-    make_report(ResultsFolder(options.results), options.study, terminal())
-    return 0
-
-
-def _print_failures(outcomes: list["Outcome"], results: ResultsFolder) -> int:
-    """Returns the exit code: 1 if anything failed."""
-    has_failed = False
-    for outcome in outcomes:
-        log = results.log(outcome.run_id)
-        details = f" (details: {log})" if log.exists() else ""
-        reasons = [f"{outcome.run_id}: {outcome.error}"] if outcome.error is not None else []
-        reasons += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
-        for reason in reasons:
-            say(f"failed: {reason}{details}")
-            has_failed = True
-    return int(has_failed)
+    return print_failures(outcomes, results)

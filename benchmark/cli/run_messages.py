@@ -1,18 +1,20 @@
-"""`linc-bench run --dry-run`: what would be trained and scored, and about how long it would take."""
+"""What `linc-bench run` prints: its plan, with the time it would take, and what failed."""
 
 import torch
 from rich.filesize import decimal
 
 from benchmark.cli.terminal import print_table, say
 from benchmark.data.datasets import missing_file
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.execution.progress import duration
 from benchmark.networks.loading import load_backbone
 from benchmark.runs.estimate import estimate
+from benchmark.runs.outcomes import Outcome
 from benchmark.runs.plan import Plan
 from benchmark.runs.units import Unit
 
 
-def show_plan(plan: Plan, workers: int) -> None:
+def print_plan(plan: Plan, workers: int) -> None:
     rows = [(unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, plan)) for unit in plan.units]
     print_table(f"plan of {plan.study.name}", ("run", "training", "scoring"), rows)
     plan.sources.results.check()
@@ -29,6 +31,20 @@ def show_plan(plan: Plan, workers: int) -> None:
         f"{len(stores)}; about {duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk "
         "(from timing one batch here)."
     )
+
+
+def print_failures(outcomes: list[Outcome], results: ResultsFolder) -> int:
+    """Returns the exit code: 1 if anything failed."""
+    has_failed = False
+    for outcome in outcomes:
+        log = results.log(outcome.run_id)
+        details = f" (details: {log})" if log.exists() else ""
+        reasons = [f"{outcome.run_id}: {outcome.error}"] if outcome.error is not None else []
+        reasons += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
+        for reason in reasons:
+            say(f"failed: {reason}{details}")
+            has_failed = True
+    return int(has_failed)
 
 
 def _scoring_state(unit: Unit, plan: Plan) -> str:
