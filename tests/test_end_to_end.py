@@ -186,7 +186,7 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
         line_up = LineUp("original", (*named, _Raises(), _NotANumber()))
         return replace(study, grids=(replace(study.grids[0], line_ups=(line_up,)),))
 
-    monkeypatch.setattr("benchmark.runs.studies.study_named", with_failures)
+    monkeypatch.setattr("benchmark.cli.studies.study_named", with_failures)
     times = training_times(copied)
     assert main([*quick[: quick.index("--detector")], "--workers", "1", "--results", str(copied)]) == 1
     assert training_times(copied) == times

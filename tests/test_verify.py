@@ -32,7 +32,7 @@ def small(odd_or_even: Path) -> Iterator[Study]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmark.cli.verify.STUDIES", tuple(studies.values()))
         patch.setattr("benchmark.cli.verify.study_named", studies.__getitem__)
-        patch.setattr("benchmark.runs.studies.study_named", studies.__getitem__)
+        patch.setattr("benchmark.cli.studies.study_named", studies.__getitem__)
         patch.setattr("benchmark.cli.studies.make_report", lambda *_: None)
         yield small
 
