@@ -35,8 +35,8 @@ from benchmark.overhead.figures import CAPTIONS, overhead_drawings
 from benchmark.overhead.growth import Point
 from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, measure_round, measure_seconds
 from benchmark.overhead.memory import peak_memory, private_bytes
+from benchmark.overhead.setups import Synthetic
 from benchmark.overhead.shares import shared_run, shares_of, terms_of
-from benchmark.overhead.synthetic import Synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from benchmark.record.history import (

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pandas as pd
 
 from benchmark.display.tables import Group, mean_and_spread
-from benchmark.identity import Json
 from benchmark.wording import dataset_title, network_title, varying_columns
 
 PRECISIONS, COUNTS = "audit_precision", "audit_counts"  # tables of the results folder
@@ -31,51 +30,37 @@ COUNT_NOTE = (
 
 
 def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
-    """Tables of all trials that were made."""
+    """Tables of all trials; `read` returns the rows of a CSV table by name."""
     counts, precisions = read(COUNTS), read(PRECISIONS)
     if counts.empty:
         return {}
     counted = Group("How many labels are wrong?", [("Estimates", count_table(counts))], [COUNT_NOTE])
     if precisions.empty:
         return {"counts": counted}
-    settings = [(_in_words(rows), rows) for _, rows in precisions.groupby(SETTING)]
-    by_dataset = [
-        (f"Precision: {dataset_title(str(name))}, {words}", precision_table(rows, _over_trials))
-        for words, of_setting in settings
-        for name, rows in of_setting.groupby("dataset")
-    ]
-    summary = [
-        (f"Precision: mean (least to most) of {_datasets(rows)}; {words}", precision_table(rows, _over_datasets))
-        for words, rows in settings
-    ]
+    summary, by_dataset = [], []
+    for (backbone, size, trainings), rows in precisions.groupby(SETTING):
+        setting = f"{network_title(str(backbone))} at {size} px" + (f", {trainings} trainings" if trainings > 1 else "")
+        datasets = {dataset_title(str(name)): part for name, part in rows.groupby("dataset")}
+        title = f"Precision: mean (minimum to maximum) of {', '.join(datasets)}; {setting}"
+        summary.append((title, precision_table(rows, _over_datasets)))
+        for name, part in datasets.items():
+            by_dataset.append((f"Precision: {name}, {setting}", precision_table(part, _over_trials)))
     return {
         "summary": Group("Wrong labels among the first of an audit's list", summary, [PRECISION_NOTE]),
         "counts": counted,
-        "precision": Group("Wrong labels among the first, data set by data set", by_dataset, [SPREAD_NOTE]),
+        "precision": Group("Wrong labels among the first, by data set", by_dataset, [SPREAD_NOTE]),
     }
-
-
-def _in_words(rows: pd.DataFrame) -> str:
-    row = rows.iloc[0]
-    network = f"{network_title(row['backbone'])} at {row['image_size']} px"
-    return network if row["trainings"] == 1 else f"{network}, {row['trainings']} trainings"
-
-
-def _datasets(rows: pd.DataFrame) -> str:
-    return ", ".join(dataset_title(str(name)) for name in sorted(rows["dataset"].unique()))
 
 
 def precision_table(rows: pd.DataFrame, cell: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
     """Methods × rate and share of the list."""
+    shares = (100 * rows[["rate", "first"]]).map("{:g}%".format)
+    columns = shares["rate"] + " wrong, first " + shares["first"]
     cells = {
-        method: {_share_of_list(trials): cell(trials) for _, trials in some.groupby(["rate", "first"])}
+        method: {columns[trials.index[0]]: cell(trials) for _, trials in some.groupby(["rate", "first"])}
         for method, some in rows.groupby("method", sort=False)
     }
     return pd.DataFrame(cells).T.rename_axis("method").reset_index()
-
-
-def _share_of_list(trials: pd.DataFrame) -> str:
-    return f"{100 * trials['rate'].iloc[0]:g}% wrong, first {100 * trials['first'].iloc[0]:g}%"
 
 
 def _over_trials(trials: pd.DataFrame) -> str:
@@ -83,39 +68,34 @@ def _over_trials(trials: pd.DataFrame) -> str:
 
 
 def _over_datasets(trials: pd.DataFrame) -> str:
-    means = trials.groupby("dataset")["precision"].mean()
-    return f"{means.mean():.2f}" + (f" ({means.min():.2f} to {means.max():.2f})" if len(means) > 1 else "")
+    return _mean_and_range(trials.groupby("dataset")["precision"].mean(), ".2f")
 
 
 def count_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many labels are wrong, and what was said, for every data set and rate."""
-
-    def row(trials: pd.DataFrame) -> Json:
-        known = trials[trials["is_known"]]
+    """How many labels are wrong, and the estimates, for every data set and rate."""
+    settings, table = varying_columns(rows, SETTING), []
+    for _, trials in rows.groupby(["dataset", "data", "rate", *SETTING]):
+        first, known = trials.iloc[0], trials[trials["is_known"]]
         covered = (known["low"] <= known["share"]) & (known["share"] <= known["high"])
-        counted = {name: _percents(trials[name]) for name in (CLEANLAB, CLEANLAB_HELD_OUT)}
-        return {
-            "wrong": f"{trials['share'].mean():.1%}",
-            "estimate": _percents(known["estimate"]),
-            "95 % interval (mean)": f"{known['low'].mean():.1%} to {known['high'].mean():.1%}" if len(known) else "–",
-            "interval covers": f"{covered.sum()} of {len(known)}",
-            "claims noise": f"{trials['is_evidence'].sum()} of {len(trials)}",
-            **counted,
-        }
-
-    differing = varying_columns(rows, SETTING)
-    return pd.DataFrame(
-        {
-            "data set": dataset_title(str(trials["dataset"].iloc[0])),
-            "samples": trials["samples"].iloc[0],
-            **{column: trials[column].iloc[0] for column in differing},
-            **row(trials),
-        }
-        for _, trials in rows.groupby(["dataset", "data", "rate", *SETTING])
-    )
+        table.append(
+            {
+                "data set": dataset_title(first["dataset"]),
+                "samples": first["samples"],
+                **first[settings],
+                "wrong": f"{trials['share'].mean():.1%}",
+                "estimate": _mean_and_range(known["estimate"], ".1%"),
+                "95 % interval (mean)": f"{known['low'].mean():.1%} to {known['high'].mean():.1%}".replace("nan%", "–"),
+                "interval covers": f"{covered.sum()} of {len(known)}",
+                "claims noise": f"{trials['is_evidence'].sum()} of {len(trials)}",
+                CLEANLAB: _mean_and_range(trials[CLEANLAB], ".1%"),
+                CLEANLAB_HELD_OUT: _mean_and_range(trials[CLEANLAB_HELD_OUT], ".1%"),
+            }
+        )
+    return pd.DataFrame(table)
 
 
-def _percents(shares: pd.Series) -> str:
-    if shares.empty:
+def _mean_and_range(values: pd.Series, form: str) -> str:
+    if values.empty:
         return "–"
-    return f"{shares.mean():.1%}" + (f" ({shares.min():.1%} to {shares.max():.1%})" if len(shares) > 1 else "")
+    mean, low, high = (format(value, form) for value in (values.mean(), values.min(), values.max()))
+    return f"{mean} ({low} to {high})" if len(values) > 1 else mean

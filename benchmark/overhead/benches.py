@@ -1,4 +1,4 @@
-"""Training runs that are set up to be measured, and samples of a data set to measure them on.
+"""A training run that is set up to be measured: any recipe, any signals.
 
 Nothing is kept: records go to a folder that the caller deletes.
 """
@@ -10,25 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.networks.loading import load_backbone, set_up_torch
-from benchmark.networks.preprocessing import preprocess
+from benchmark.data.labelled import TrainingData
 from benchmark.networks.split_model import SplitModel
 from benchmark.record import RunRecord, RunShape, Signal
 from benchmark.record.history import Charge, Stopwatch
 from benchmark.record.recorders import Recorder, RunContext
 from benchmark.record.run_record import write_record
 from benchmark.record.signals import recorders_of
-from benchmark.runs.inputs import dataset_of, training_data
-from benchmark.runs.plan import Sources
-from benchmark.runs.units import Unit
 from benchmark.training import Job, Recipe, TrainingSettings
-
-EVALUATED = 2  # samples of validation and test, whose cost is the same for every detector and charged to none
 
 
 @dataclass(frozen=True)
@@ -49,19 +40,6 @@ class Measured:
         return {key: array.nbytes for key, array in self.record.arrays.items()}
 
 
-class Bench(Protocol):
-    def briefly(self) -> "Bench":
-        """The same with a single epoch, for warming up."""
-
-    def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured: ...
-
-
-class Setup(Protocol):
-    """Can be sent to another process, and makes the same bench there."""
-
-    def build(self, folder: Path) -> Bench: ...
-
-
 @dataclass(frozen=True)
 class Workbench:
     data: TrainingData
@@ -74,6 +52,7 @@ class Workbench:
         return RunShape(self.settings.epochs, len(self.data.train.labels), self.data.num_classes)
 
     def briefly(self) -> "Workbench":
+        """The same with a single epoch, for warming up."""
         return replace(self, settings=replace(self.settings, epochs=1))
 
     def run(self, recipe: Recipe, signals: tuple[Signal, ...], folder: Path) -> Measured:
@@ -92,50 +71,7 @@ class Workbench:
         return Measured(history.laps, outside_clocks, record)
 
 
-@dataclass(frozen=True)
-class OnDataset:
-    """Evenly spaced samples of a planned unit's data set, whose features and given labels have been prepared."""
+class Setup(Protocol):
+    """Can be sent to another process, and makes the same bench there."""
 
-    unit: Unit
-    sources: Sources
-    samples: int
-
-    @property
-    def setting(self) -> dict[str, object]:
-        """The columns that describe what is measured."""
-        run, training, info = self.unit.run, self.unit.run.training, self.unit.info
-        stopwatch = Stopwatch(training.device, training.threads)
-        return {
-            "dataset": run.dataset,
-            "backbone": run.backbone.name,
-            "image_size": run.backbone.image_size,
-            "path": "plain" if training.plain else "fast",
-            "epochs": training.epochs,
-            "batch_size": training.batch_size,
-            "classes": info.num_classes,
-            "training_samples": info.sizes[0],
-            "threads": training.threads,
-            "device": training.device,
-            "clock": "processor" if stopwatch.counts_processor_time else "wall",
-        }
-
-    def build(self, folder: Path) -> Workbench:
-        unit, settings = self.unit, self.unit.run.training
-        set_up_torch(settings.threads)
-        whole, device = training_data(unit, self.sources), torch.device(settings.device)
-        count = min(self.samples, unit.info.sizes[0])
-        rows = np.linspace(0, unit.info.sizes[0] - 1, count).round().astype(np.int64)
-
-        def images(start: int, stop: int) -> Tensor:
-            everything = dataset_of(unit, self.sources).train.images
-            return preprocess([everything[row : row + 1][0] for row in rows[start:stop]], unit.run.backbone)
-
-        data = TrainingData(whole.train.subset(rows), few(whole.validation), few(whole.test), whole.num_classes)
-        weights = self.sources.weights_file
-        model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, device, settings.plain)
-        return Workbench(data, settings, model, images)
-
-
-def few(split: LabelledFeatures) -> LabelledFeatures:
-    """Its first samples, for validation and test."""
-    return split.subset(np.arange(min(EVALUATED, len(split.labels))))
+    def build(self, folder: Path) -> Workbench: ...

@@ -16,7 +16,7 @@ from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
 from benchmark.overhead.charges import variant_for, variants_for
 from benchmark.overhead.measure import measure_memory, measure_seconds
-from benchmark.overhead.synthetic import ObjectiveOnly, Synthetic
+from benchmark.overhead.setups import ObjectiveOnly, Synthetic
 from benchmark.overhead.tables import IMAGENET, OWN_STATE
 from benchmark.record import RunShape
 from benchmark.training import TrainingSettings

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmark.errors import LincBenchError
 from benchmark.execution.worker_processes import begin_worker
-from benchmark.overhead.benches import Bench, Measured, Setup
+from benchmark.overhead.benches import Measured, Setup, Workbench
 from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
 from benchmark.record import RunRecord
@@ -52,7 +52,7 @@ def _round_after_warm_up(setup: Setup, variants: Scored, turn: int) -> dict[Vari
         return measure_round(bench, variants, turn, Path(folder) / "run")
 
 
-def measure_round(bench: Bench, variants: Scored, turn: int, folder: Path) -> dict[Variant, Observation]:
+def measure_round(bench: Workbench, variants: Scored, turn: int, folder: Path) -> dict[Variant, Observation]:
     """Every variant once in this process, with baseline runs in between."""
     observed: dict[Variant, Observation] = {}
     before, order = _run(bench, BASELINE, folder), _rotated(list(variants), turn)
@@ -75,7 +75,7 @@ def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
     return [*items[start:], *items[:start]]
 
 
-def _run(bench: Bench, variant: Variant, folder: Path) -> Measured:
+def _run(bench: Workbench, variant: Variant, folder: Path) -> Measured:
     """In an empty folder; mapped files that were deleted stay readable while they are open."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

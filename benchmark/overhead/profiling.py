@@ -8,15 +8,14 @@ from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.executors import InProcessExecutor
 from benchmark.execution.progress import Progress
-from benchmark.overhead.benches import OnDataset
 from benchmark.overhead.charges import BASELINE, Observation, Variant, variants_for
 from benchmark.overhead.measure import measure_memory, measure_seconds
+from benchmark.overhead.setups import OnDataset
 from benchmark.overhead.shares import Row, memory_columns, row_of, shared_run, terms_of
 from benchmark.overhead.tables import SETTING
 from benchmark.runs.inputs import prepare_inputs
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import Grid, LineUp, Study
-from benchmark.runs.units import Unit
 
 RATE = 0.2
 MEMORY_ROUNDS = 3
@@ -62,8 +61,7 @@ def _measure(
     title = "{dataset}, {path} path".format_map(setting)
     with progress.counting(f"{title}: memory, runs") as report:
         # The baseline, measured like any other variant, says what a difference between two processes means.
-        short = replace(setup, unit=_short(unit, alone))
-        memory = measure_memory(short, {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
+        memory = measure_memory(_short(setup, alone), {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
     observed: dict[Variant, list[Observation]] = {}
     sizes = {variant: effort.samples * _sample_factor(variant) for variant in variants}
     for size in dict.fromkeys(sizes.values()):
@@ -81,7 +79,9 @@ def _sample_factor(variant: Variant) -> int:
     return MORE_SAMPLES if variant.recipe.records and variant.recipe != BASELINE.recipe else 1
 
 
-def _short(unit: Unit, variants: Iterable[Variant]) -> Unit:
+def _short(setup: OnDataset, variants: Iterable[Variant]) -> OnDataset:
     """With as many epochs as the recipes need for all their phases: memory peaks no higher later."""
-    epochs = min(unit.shape.epochs, max(variant.recipe.min_epochs for variant in variants))
-    return replace(unit, run=replace(unit.run, training=replace(unit.run.training, epochs=epochs)))
+    run = setup.unit.run
+    epochs = min(run.training.epochs, max(variant.recipe.min_epochs for variant in variants))
+    shorter = replace(run, training=replace(run.training, epochs=epochs))
+    return replace(setup, unit=replace(setup.unit, run=shorter))

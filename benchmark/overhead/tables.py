@@ -56,7 +56,7 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     costs, terms, growth = (read(name) for name in ("overhead", "overhead_terms", "overhead_growth"))
     groups = {}
     if not costs.empty:
-        groups["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS])
+        groups["cost"] = Group("What each detector costs", cost_tables(costs), [*COST_NOTES, CHECKS], for_print=True)
     if not terms.empty:
         groups["terms"] = Group("What LiNC adds", [("LiNC's cost, term by term", terms_table(terms))], [TERMS_NOTE])
     if not growth.empty:

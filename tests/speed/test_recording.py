@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.overhead.charges import Observation, Variant, share_of_training, variant_for
 from benchmark.overhead.measure import measure_seconds
-from benchmark.overhead.synthetic import Synthetic
+from benchmark.overhead.setups import Synthetic
 from benchmark.statistics import mixture
 from benchmark.statistics.mixture import fit_mixture
 from benchmark.training import TrainingSettings
