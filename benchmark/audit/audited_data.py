@@ -129,12 +129,12 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
             "split folders, or rename the class folders that are called like a split."
         )
     for root in splits or [folder]:
-        for path in sorted(root.glob("*/**/*")):
-            if path.is_dir() or path.name.startswith("."):
+        for path, label in image_files.files_by_class(root):
+            if path.name.startswith("."):
                 continue
             is_image = path.suffix.lower() in image_files.SUFFIXES
-            id, label = path.relative_to(folder).as_posix(), path.relative_to(root).parts[0]
-            yield _Row(id, label, path if is_image else None, "" if is_image else "it has no image file extension")
+            problem = "" if is_image else "it has no image file extension"
+            yield _Row(path.relative_to(folder).as_posix(), label, path if is_image else None, problem)
 
 
 def _from_rows(source: Path, name: str, rows: Sequence[_Row], report: Report) -> AuditedData:
