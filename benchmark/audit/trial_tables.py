@@ -39,7 +39,9 @@ def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
         return {"counts": counted}
     summary, by_dataset = [], []
     for (backbone, size, trainings), rows in precisions.groupby(SETTING):
-        setting = f"{network_title(str(backbone))} at {size} px" + (f", {trainings} trainings" if trainings > 1 else "")
+        setting = f"{network_title(str(backbone))} at {size} px" + (
+            f", {trainings} trainings" if trainings != 1 else ""
+        )
         datasets = {dataset_title(str(name)): part for name, part in rows.groupby("dataset")}
         title = f"Precision: mean (minimum to maximum) of {', '.join(datasets)}; {setting}"
         summary.append((title, precision_table(rows, _over_datasets)))
