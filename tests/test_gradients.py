@@ -1,6 +1,8 @@
 """VoG and GraNd against brute force: the whole model, sample by sample, plain autograd."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,14 @@ SIZE_OF = dict(MODELS)
 N, EPOCHS, CLASSES = 12, 5, 3
 
 
-@pytest.fixture(params=[(*model, path) for model in MODELS for path in ("fast", "plain")], ids=lambda model: model[::2])
+def _cases() -> Iterator[Any]:
+    """Every network on both paths; the plain path of a network is long."""
+    for model in MODELS:
+        for path in ("fast", "plain"):
+            yield pytest.param((*model, path), marks=[pytest.mark.long] if path == "plain" else [])
+
+
+@pytest.fixture(params=_cases(), ids=lambda model: model[::2])
 def split(request: pytest.FixtureRequest) -> SplitModel:
     torch.manual_seed(0)
     name, size, path = request.param

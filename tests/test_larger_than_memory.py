@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long  # writes and reads two gigabytes, twice
+
 LIMIT = 10**9  # a process with torch and a ViT-S takes more than half of it before it reads a feature
 
 CHILD = """
