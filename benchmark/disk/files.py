@@ -135,7 +135,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     buffer = BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type]  # its stub takes them for allow_pickle
     write_bytes(path, buffer.getvalue())
 
 

@@ -109,7 +109,7 @@ def _epochs_read(auc: pd.DataFrame) -> Finding:
         return Finding(question)
     early, last = select.EARLY[0], int(means.columns.max())
     for setting, title in short_titles(auc).items():
-        here = means.loc[setting].dropna(axis=1, how="all")
+        here: Any = means.loc[setting].dropna(axis=1, how="all")  # type: ignore[call-overload]
         if DETECTOR not in here.index:
             continue
         shown = [epochs for epochs in dict.fromkeys((*select.EARLY, here.columns.max())) if epochs in here]
