@@ -1,10 +1,9 @@
 """Commands that take no torch: `linc-bench list` and `report`."""
 
 import argparse
+import shutil
+import textwrap
 
-from rich.table import Table
-
-from benchmark.cli.terminal import terminal
 from benchmark.data.datasets import known_datasets
 from benchmark.data.noise import NOISE_KINDS
 from benchmark.disk.results_folder import ResultsFolder
@@ -27,19 +26,21 @@ def show(_: argparse.Namespace) -> int:
         "backbones": SUGGESTED | {"any timm name": "weights from the hub, or from a file with --weights"},
         "noise kinds": {kind.name: kind.summary for kind in NOISE_KINDS},
     }
-    console = terminal()
+    width = shutil.get_terminal_size(fallback=(120, 24)).columns
     for title, entries in sections.items():
-        table = Table(
-            title=title, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2)
-        )
+        longest = max(map(len, entries))
+        print(title)
         for name, summary in entries.items():
-            table.add_row(name, summary)
-        console.print(table, "")
+            first = f"  {name:<{longest}}  "
+            print(textwrap.fill(summary, width, initial_indent=first, subsequent_indent=" " * len(first)))
+        print()
     return 0
 
 
 def report(options: argparse.Namespace) -> int:
-    from benchmark.report.make_report import make_report  # takes pandas and matplotlib, which `list` does not need
+    # pandas, matplotlib and rich, which `list` does not need
+    from benchmark.cli.terminal import terminal
+    from benchmark.report.make_report import make_report
 
     make_report(ResultsFolder(options.results), options.study, terminal())
     return 0
