@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import RunRecord, Signal
-from benchmark.record.signals import GradientNorms
+from benchmark.record import GradientNorms, RunRecord, Signal
 from detectors.base import Detector
 
 

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.record import RunRecord, Signal
-from benchmark.record.signals import InputGradientSpread
+from benchmark.record import InputGradientSpread, RunRecord, Signal
 from detectors.base import Detector
 
 

@@ -60,7 +60,6 @@ def too_large() -> Iterator[str]:
                 yield f"{name}.{node.name}: {node.end_lineno - node.lineno + 1} lines"  # type: ignore[operator]
 
 
-@pytest.mark.xfail(reason="the redesign of the rooms is under way")
 def test_rooms_modules_and_functions_are_small() -> None:
     assert not (offenders := list(too_large())), "\n".join(offenders)
 

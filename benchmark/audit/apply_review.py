@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.disk.files import write_text
+from benchmark.disk import write_text
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
 

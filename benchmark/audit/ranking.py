@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.execution.progress import Progress
 from benchmark.reference import DETECTOR
 from benchmark.statistics.error_count import ErrorCount, count_errors

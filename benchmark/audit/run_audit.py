@@ -17,9 +17,7 @@ from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.ranking import COMPONENTS, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
-from benchmark.disk.files import write_json, write_text
-from benchmark.disk.provenance import provenance
-from benchmark.disk.results_folder import ResultsFolder, slug
+from benchmark.disk import ResultsFolder, provenance, slug, write_json, write_text
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone

@@ -8,14 +8,13 @@ from rich.filesize import decimal
 
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.settings import DETECTORS, AuditSettings
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
 from benchmark.execution.progress import Progress, duration
-from benchmark.record import EMBEDDING
-from benchmark.record.run_record import open_record
+from benchmark.record import EMBEDDING, open_record
+from benchmark.runs import Plan, Sources, plan_study
 from benchmark.runs.estimate import estimate
-from benchmark.runs.plan import Plan, Sources, plan_study
 from benchmark.runs.run_study import run_study
 from benchmark.runs.scores import read_scores
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.identity import Json, settings_of
 from benchmark.networks import Backbone
 from benchmark.reference import DETECTOR
-from benchmark.runs.studies import Grid, LineUp, Study
+from benchmark.runs import Grid, LineUp, Study
 from benchmark.training import TrainingSettings
 from benchmark.wording import network_title
 from detectors import detector_named

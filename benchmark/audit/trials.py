@@ -20,10 +20,8 @@ from benchmark.audit.cleanlab_comparison import cleanlab, out_of_sample_probabil
 from benchmark.audit.ranking import HELD_OUT, Ranked, rank_column, rank_labels
 from benchmark.audit.settings import DETECTORS, AuditSettings
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, COUNTS, PRECISIONS, RANDOM
-from benchmark.data.noise import NoiseSettings
-from benchmark.disk.files import locked
-from benchmark.disk.provenance import provenance_columns
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.data import NoiseSettings
+from benchmark.disk import ResultsFolder, locked, provenance_columns
 from benchmark.disk.tables import matches, merge_rows, read_as_text
 from benchmark.execution.progress import Progress
 from benchmark.seeds import numpy_generator

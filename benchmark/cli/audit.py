@@ -11,7 +11,7 @@ from benchmark.audit.run_audit import audit
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.audit.trials import RATES, try_audit
 from benchmark.cli.terminal import say, terminal
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.display.tables import for_terminal
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress

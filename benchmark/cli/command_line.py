@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.disk.results_folder import DEFAULT_RESULTS
+from benchmark.disk import DEFAULT_RESULTS
 from benchmark.errors import LincBenchError
 
 

@@ -4,11 +4,11 @@ import argparse
 import shutil
 import textwrap
 
+from benchmark.data import NOISE_KINDS
 from benchmark.data.datasets import known_datasets
-from benchmark.data.noise import NOISE_KINDS
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.networks import SUGGESTED
-from benchmark.runs.studies import STUDIES
+from benchmark.runs import STUDIES
 from detectors import DETECTORS
 
 PATHS = {

@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
-from benchmark.data.noise import noise_named
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.runs.own_detectors import is_detector_file, load_detector
-from benchmark.runs.studies import Grid, LineUp, Study
+from benchmark.runs import Grid, LineUp, Study
 from detectors import LINE_UPS, detector_named
+from detectors.own_files import is_detector_file, load_detector
 
 T = TypeVar("T")
 

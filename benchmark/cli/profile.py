@@ -5,14 +5,13 @@ from dataclasses import replace
 
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import terminal
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
 from benchmark.overhead.profiling import Effort, profile
 from benchmark.report.make_report import report_overhead
-from benchmark.runs.plan import Sources
-from benchmark.runs.studies import Grid, LineUp, study_named
+from benchmark.runs import Grid, LineUp, Sources, study_named
 
 PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the plain path?
 

@@ -5,13 +5,11 @@ from rich.filesize import decimal
 
 from benchmark.cli.terminal import print_table, say
 from benchmark.data.datasets import missing_file
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.execution.progress import duration
 from benchmark.networks.loading import load_backbone
+from benchmark.runs import Outcome, Plan, Unit
 from benchmark.runs.estimate import estimate
-from benchmark.runs.outcomes import Outcome
-from benchmark.runs.plan import Plan
-from benchmark.runs.units import Unit
 
 
 def print_plan(plan: Plan, workers: int) -> None:

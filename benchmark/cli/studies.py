@@ -5,15 +5,14 @@ import argparse
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
 from benchmark.cli.run_messages import print_failures, print_plan
 from benchmark.cli.terminal import say, terminal
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-from benchmark.runs.own_detectors import load_files, loaded_files
-from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs import Sources, plan_study, study_named
 from benchmark.runs.run_study import run_study
-from benchmark.runs.studies import study_named
+from detectors.own_files import load_files, loaded_files
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,8 +6,7 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from benchmark.cli.terminal import print_table, say, terminal
-from benchmark.disk.files import locked
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder, locked
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.execution.progress import Progress, duration
 from benchmark.networks.feature_store import remove_store, store_bytes, stores_in

@@ -4,12 +4,11 @@ import argparse
 import os
 
 from benchmark.cli.terminal import say, terminal
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.display.tables import for_terminal
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress
-from benchmark.runs.plan import Sources
-from benchmark.runs.studies import STUDIES, study_named
+from benchmark.runs import STUDIES, Sources, study_named
 from benchmark.upkeep.verify import SAME, TOLERANCE, WITHIN, choose, plans_of, verify
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark.data import image_files
 from benchmark.data.npz_files import read_npz
-from benchmark.disk.files import UNREADABLE, locked
+from benchmark.disk import UNREADABLE, locked
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.wording import medmnist_facts

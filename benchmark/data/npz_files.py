@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk.files import UNREADABLE, check_unpacked_size
+from benchmark.disk import UNREADABLE, check_unpacked_size
 from benchmark.errors import LincBenchError
 
 KEY_OF_SPLIT = {"train": "train", "validation": "val", "test": "test"}

@@ -1,1 +1,58 @@
 """Files that are whole or absent, the layout of a results folder, its CSV tables and their one schema."""
+
+from benchmark.disk.files import (
+    OLD,
+    PARTIAL,
+    UNREADABLE,
+    MappedRows,
+    atomic_folder,
+    check_unpacked_size,
+    checksum,
+    find_damage,
+    flush,
+    is_transient,
+    locked,
+    new_array,
+    open_array,
+    write_checksums,
+    write_json,
+    write_npy,
+    write_npz,
+    write_text,
+)
+from benchmark.disk.manifest import Manifest, code_digest
+from benchmark.disk.provenance import provenance, provenance_columns
+from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder, slug
+from benchmark.disk.schema import OF_STUDY, ORIGIN, STUDY_TABLES, TABLES
+
+__all__ = [
+    "DEFAULT_RESULTS",
+    "OF_STUDY",
+    "OLD",
+    "ORIGIN",
+    "PARTIAL",
+    "STUDY_TABLES",
+    "TABLES",
+    "UNREADABLE",
+    "Manifest",
+    "MappedRows",
+    "ResultsFolder",
+    "atomic_folder",
+    "check_unpacked_size",
+    "checksum",
+    "code_digest",
+    "find_damage",
+    "flush",
+    "is_transient",
+    "locked",
+    "new_array",
+    "open_array",
+    "provenance",
+    "provenance_columns",
+    "slug",
+    "write_checksums",
+    "write_json",
+    "write_npy",
+    "write_npz",
+    "write_text",
+]

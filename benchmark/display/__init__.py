@@ -1,1 +1,6 @@
 """How tables, figures and pages look, whatever they show."""
+
+from benchmark.display.page import PageTable, Section
+from benchmark.display.tables import Group
+
+__all__ = ["Group", "PageTable", "Section"]

@@ -13,8 +13,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from benchmark.disk.files import write_text
-from benchmark.disk.results_folder import slug
+from benchmark.disk import slug, write_text
 from benchmark.display.tables import are_numbers, in_cells
 from benchmark.errors import LincBenchError
 

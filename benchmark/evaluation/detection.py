@@ -11,10 +11,8 @@ from benchmark.evaluation.figure_data import agreement, roc
 from benchmark.evaluation.run_rows import Rows, describe_run, options_text, run_key
 from benchmark.identity import Json
 from benchmark.reference import DETECTOR
-from benchmark.runs.outcomes import Outcome
-from benchmark.runs.plan import Plan, Sources
+from benchmark.runs import Outcome, Plan, Sources, Unit
 from benchmark.runs.scores import read_scores
-from benchmark.runs.units import Unit
 from benchmark.statistics.bootstrap import bootstrap_auroc, interval
 from benchmark.statistics.metrics import detection_metrics, why_undefined
 from detectors import Detector, detector_named

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmark.disk.files import UNREADABLE, checksum, write_json
+from benchmark.disk import UNREADABLE, checksum, write_json
 from benchmark.evaluation.run_rows import judged_run
 from benchmark.identity import Json, file_digest
-from benchmark.runs.plan import Sources
-from benchmark.runs.units import Unit
+from benchmark.runs import Sources, Unit
 from detectors import Detector
 
 

@@ -3,13 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from benchmark.disk.schema import STUDY_TABLES
+from benchmark.disk import STUDY_TABLES
 from benchmark.disk.tables import merge_rows, read_table
 from benchmark.evaluation.detection import detection_rows
 from benchmark.evaluation.run_rows import Rows, judged_run, run_rows
-from benchmark.runs.outcomes import Outcome
-from benchmark.runs.plan import Plan
-from benchmark.runs.units import Unit
+from benchmark.runs import Outcome, Plan, Unit
 
 
 def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import softmax
 from scipy.stats import rankdata
 
-from benchmark.data.noise import AnswerKey
+from benchmark.data import AnswerKey
 from benchmark.identity import Json
 from benchmark.record import TRAIN_LOGITS, RunRecord
 from benchmark.statistics.metrics import correction_metrics, roc_points

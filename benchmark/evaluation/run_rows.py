@@ -6,14 +6,12 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from benchmark.data.noise import AnswerKey
-from benchmark.disk.schema import ORIGIN
+from benchmark.data import AnswerKey
+from benchmark.disk import ORIGIN
 from benchmark.evaluation.figure_data import JudgedRun, corrections, data_map, mixture_components, trust_histogram
 from benchmark.identity import Json, options_of
-from benchmark.record import TRAIN_LOGITS
-from benchmark.record.run_record import open_record, read_history, read_metadata
-from benchmark.runs.plan import Plan, Sources
-from benchmark.runs.units import Unit
+from benchmark.record import TRAIN_LOGITS, open_record, read_history, read_metadata
+from benchmark.runs import Plan, Sources, Unit
 from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy
 from benchmark.training import Recipe
 from detectors import Detector

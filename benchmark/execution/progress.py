@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 
 SECONDS_BETWEEN_LINES = 15.0
 

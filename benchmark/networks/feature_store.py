@@ -18,7 +18,7 @@ import numpy as np
 from rich.filesize import decimal
 
 from benchmark.data.datasets import DatasetInfo
-from benchmark.disk.files import (
+from benchmark.disk import (
     PARTIAL,
     UNREADABLE,
     MappedRows,
@@ -27,11 +27,11 @@ from benchmark.disk.files import (
     is_transient,
     new_array,
     open_array,
+    slug,
     write_checksums,
     write_json,
     write_text,
 )
-from benchmark.disk.results_folder import slug
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of, settings_of
 from benchmark.networks.backbone import Backbone

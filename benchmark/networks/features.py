@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from benchmark.data.datasets import Dataset, DatasetInfo, load_dataset_once
-from benchmark.disk.files import find_damage, locked
+from benchmark.disk import find_damage, locked
 from benchmark.errors import LincBenchError
 from benchmark.futures import as_calls_complete, is_lost_worker
 from benchmark.networks.backbone import Backbone

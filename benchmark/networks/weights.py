@@ -9,7 +9,7 @@ from zipfile import is_zipfile
 import torch
 from torch import Tensor
 
-from benchmark.disk.files import check_unpacked_size
+from benchmark.disk import check_unpacked_size
 from benchmark.errors import LincBenchError
 
 

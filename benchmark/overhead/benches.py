@@ -14,11 +14,9 @@ from torch import Tensor
 
 from benchmark.data.labelled import TrainingData
 from benchmark.networks.split_model import SplitModel
-from benchmark.record import RunRecord, RunShape, Signal
+from benchmark.record import RunRecord, RunShape, Signal, recorders_of, write_record
 from benchmark.record.history import Charge, Stopwatch
 from benchmark.record.recorders import Recorder, RunContext
-from benchmark.record.run_record import write_record
-from benchmark.record.signals import recorders_of
 from benchmark.training import Job, Recipe, TrainingSettings
 
 

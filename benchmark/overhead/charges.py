@@ -19,7 +19,7 @@ from benchmark.errors import LincBenchError
 from benchmark.overhead.benches import Measured
 from benchmark.record import Signal
 from benchmark.record.history import EVALUATION, OBJECTIVE, STEPS, THE_OBJECTIVE, TRAINING_LOOP, Charge
-from benchmark.runs.units import signals_for
+from benchmark.runs import signals_for
 from benchmark.training import Recipe, Standard
 from detectors import Detector
 

@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmark.disk.provenance import provenance_columns
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder, provenance_columns
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
 from benchmark.overhead.charges import variant_for, variants_for

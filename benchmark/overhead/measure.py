@@ -20,8 +20,8 @@ from benchmark.overhead.benches import Measured, Setup, Workbench
 from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
 from benchmark.record import RunRecord
-from benchmark.runs.own_detectors import load_files, loaded_files
 from detectors import Detector
+from detectors.own_files import load_files, loaded_files
 
 RUNS_BETWEEN_BASELINES = 4
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from benchmark.disk.provenance import provenance_columns
+from benchmark.disk import provenance_columns
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.executors import InProcessExecutor
 from benchmark.execution.progress import Progress
@@ -13,9 +13,8 @@ from benchmark.overhead.measure import measure_memory, measure_seconds
 from benchmark.overhead.setups import OnDataset
 from benchmark.overhead.shares import Row, memory_columns, row_of, shared_run, terms_of
 from benchmark.overhead.tables import SETTING
+from benchmark.runs import Grid, LineUp, Sources, Study, plan_study
 from benchmark.runs.inputs import prepare_inputs
-from benchmark.runs.plan import Sources, plan_study
-from benchmark.runs.studies import Grid, LineUp, Study
 
 RATE = 0.2
 MEMORY_ROUNDS = 3

@@ -9,15 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.disk.files import MappedRows, new_array
+from benchmark.disk import MappedRows, new_array
 from benchmark.networks import Backbone
 from benchmark.networks.loading import load_backbone, set_up_torch, untrained_backbone
 from benchmark.networks.preprocessing import preprocess
 from benchmark.overhead.benches import Workbench
 from benchmark.record.history import Stopwatch
-from benchmark.runs.inputs import dataset_of, training_data
-from benchmark.runs.plan import Sources
-from benchmark.runs.units import Unit
+from benchmark.runs import Sources, Unit
+from benchmark.runs.training_job import dataset_of, training_data
 from benchmark.seeds import numpy_generator
 from benchmark.training import TrainingSettings
 

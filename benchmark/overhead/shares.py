@@ -17,7 +17,7 @@ from benchmark.overhead.charges import (
 from benchmark.overhead.measure import Memory
 from benchmark.record.history import END_OF_EPOCHS, OBJECTIVE, PASS_OF_OBJECTIVE
 from benchmark.reference import RECIPE
-from benchmark.runs.studies import LineUp
+from benchmark.runs import LineUp
 from detectors import Detector
 from detectors.linc import LiNCRecipe
 

@@ -1,5 +1,8 @@
 """The groups of tables that compare our rows with the paper: those of one study, and of all studies together."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from benchmark.display.tables import Group, titled
@@ -10,8 +13,11 @@ from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.select import Tables
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
-from benchmark.runs.studies import STUDIES
+from benchmark.runs import STUDIES
 from benchmark.wording import dataset_title
+
+if TYPE_CHECKING:
+    from benchmark.display.canvas import Drawing
 
 
 def study_paper_groups(tables: Tables) -> dict[str, Group]:
@@ -61,3 +67,10 @@ def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
         }
         for (study, dataset), rows in runs.groupby(["study", "dataset"], sort=True)
     )
+
+
+def paper_drawings() -> Iterator["Drawing"]:
+    from benchmark.display.canvas import Drawing
+    from benchmark.paper.diagram import CAPTION, overview
+
+    yield Drawing("overview", overview, (), CAPTION)

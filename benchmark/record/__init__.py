@@ -1,7 +1,31 @@
 """What a training run leaves on disk: the run record, its signals, and the recorders that write them."""
 
-from benchmark.record.run_record import RunRecord
+from benchmark.record.run_record import RunRecord, open_record, read_history, read_metadata, write_record
 from benchmark.record.shape import RunShape
-from benchmark.record.signals import EMBEDDING, EVAL_LOGITS, TRAIN_LOGITS, Example, Signal
+from benchmark.record.signals import (
+    EMBEDDING,
+    EVAL_LOGITS,
+    TRAIN_LOGITS,
+    Example,
+    GradientNorms,
+    InputGradientSpread,
+    Signal,
+    recorders_of,
+)
 
-__all__ = ["EMBEDDING", "EVAL_LOGITS", "TRAIN_LOGITS", "Example", "RunRecord", "RunShape", "Signal"]
+__all__ = [
+    "EMBEDDING",
+    "EVAL_LOGITS",
+    "TRAIN_LOGITS",
+    "Example",
+    "GradientNorms",
+    "InputGradientSpread",
+    "RunRecord",
+    "RunShape",
+    "Signal",
+    "open_record",
+    "read_history",
+    "read_metadata",
+    "recorders_of",
+    "write_record",
+]

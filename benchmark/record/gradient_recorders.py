@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmark.disk.files import new_array
+from benchmark.disk import new_array
 from benchmark.networks.split_model import SplitModel
 from benchmark.record.history import RECORDING, Charge
 from benchmark.record.recorders import Predict, Recorder, RunContext

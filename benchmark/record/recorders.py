@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
-from benchmark.disk.files import new_array
+from benchmark.disk import new_array
 from benchmark.networks.split_model import SplitModel
 from benchmark.record.history import RECORDING, Charge
 from benchmark.record.shape import RunShape

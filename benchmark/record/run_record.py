@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk.files import UNREADABLE, is_transient, new_array, open_array, write_json
-from benchmark.disk.provenance import provenance
+from benchmark.disk import UNREADABLE, is_transient, new_array, open_array, provenance, write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.record.history import RECORDING, Charge, History

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmark import reference
-from benchmark.disk.results_folder import slug
+from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
 from benchmark.report.detection_figures import agreement, auc_by_detector, auc_by_epochs, auc_by_rate, roc_curves
 from benchmark.report.figure_rows import (

@@ -1,14 +1,14 @@
 """Reads every CSV table of a results folder once; the rows of a study, or of any runs, are views of them."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pandas as pd
 
-from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import OF_STUDY, STUDY_TABLES, TABLES
+from benchmark.disk import OF_STUDY, STUDY_TABLES, TABLES, ResultsFolder
 from benchmark.disk.tables import join_runs, read_as_text, typed
+from benchmark.wording import paper_dataset
 
 OF_STUDIES = tuple(table.name for table in STUDY_TABLES)
 
@@ -71,3 +71,11 @@ def rows_digest(*tables: pd.DataFrame) -> str:
         digest.update(repr([*rows.columns]).encode())
         digest.update(pd.util.hash_pandas_object(rows, index=False, categorize=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def paper_rows(rows: Rows, studies: Sequence[str]) -> Rows:
+    """Those of our own studies on the paper's data sets."""
+    from benchmark.paper.numbers import clean_accuracy
+
+    datasets = set(clean_accuracy().index)
+    return rows.where(lambda some: some["study"].isin(studies) & some["dataset"].map(paper_dataset).isin(datasets))

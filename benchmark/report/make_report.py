@@ -5,17 +5,15 @@ from functools import partial
 
 from rich.console import Console
 
-from benchmark.disk.files import locked
-from benchmark.disk.manifest import Manifest, code_digest
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import Manifest, ResultsFolder, code_digest, locked
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import digest_of
 from benchmark.report import readme
-from benchmark.report.loading import Rows, rows_digest
-from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart, paper_rows
-from benchmark.runs.studies import STUDIES
+from benchmark.report.loading import Rows, paper_rows, rows_digest
+from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart
+from benchmark.runs import STUDIES
 
 SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "evaluation/comparisons.py")
 DRAWING_CODE = (

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmark import reference
-from benchmark.display.page import PageTable, Section
-from benchmark.display.tables import Group
+from benchmark.display import Group, PageTable, Section
+from benchmark.reference import DETECTOR
 from benchmark.report.loading import Rows
 from benchmark.report.readme import as_block, as_questions
 from benchmark.report.study_tables import study_groups, summary_groups
-from benchmark.wording import dataset_title, network_title, paper_dataset
+from benchmark.wording import dataset_title, network_title
 
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
@@ -153,7 +152,7 @@ class AuditPart(Part):
 class PaperPart(Part):
     """What all studies say about the paper."""
 
-    name, title, figures_title = "paper", "All studies", f"{reference.DETECTOR} in one picture"
+    name, title, figures_title = "paper", "All studies", f"{DETECTOR} in one picture"
 
     def make_groups(self) -> dict[str, Group]:
         from benchmark.paper.groups import paper_groups
@@ -169,15 +168,6 @@ class PaperPart(Part):
         return as_questions(group.notes) if not group.tables else as_block([group], [])
 
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.display.canvas import Drawing
-        from benchmark.paper.diagram import CAPTION, overview
+        from benchmark.paper.groups import paper_drawings
 
-        yield Drawing("overview", overview, (), CAPTION)
-
-
-def paper_rows(rows: Rows, studies: Sequence[str]) -> Rows:
-    """Those of our own studies on the paper's data sets."""
-    from benchmark.paper.numbers import clean_accuracy
-
-    datasets = set(clean_accuracy().index)
-    return rows.where(lambda some: some["study"].isin(studies) & some["dataset"].map(paper_dataset).isin(datasets))
+        return paper_drawings()

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.disk.files import write_text
-from benchmark.disk.manifest import Manifest, code_digest
-from benchmark.disk.results_folder import DEFAULT_RESULTS
+from benchmark.disk import DEFAULT_RESULTS, Manifest, code_digest, write_text
 from benchmark.display.tables import Group, as_markdown
 
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
@@ -78,7 +76,7 @@ def as_questions(answers: Sequence[str]) -> str:
 def detectors_table() -> pd.DataFrame:
     """A line for each detector of the suite."""
     from benchmark.paper.numbers import DETECTION
-    from benchmark.runs.studies import ORIGINAL
+    from benchmark.runs import ORIGINAL
     from benchmark.training.settings import TrainingSettings
 
     epochs = TrainingSettings().epochs

@@ -5,19 +5,14 @@ from concurrent.futures import CancelledError, Executor
 from pathlib import Path
 from zipfile import ZipFile
 
-import numpy as np
-import torch
-
-from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
-from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
-from benchmark.disk.files import UNREADABLE, write_npz
+from benchmark.data.datasets import Dataset
+from benchmark.disk import UNREADABLE, write_npz
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
-from benchmark.networks.feature_store import open_store
 from benchmark.networks.features import FeatureJob, compute_features
-from benchmark.networks.preprocessing import LiveImages
 from benchmark.runs.outcomes import error_message, write_log
 from benchmark.runs.plan import Plan, Sources
+from benchmark.runs.training_job import dataset_of
 from benchmark.runs.units import Unit
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -98,21 +93,3 @@ def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
     given = {split: run.noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
     write_npz(results.answer_key(run.noise_id), clean)
     write_npz(results.given_labels(run.noise_id), given | {"test": dataset.test.labels})
-
-
-def training_data(unit: Unit, sources: Sources) -> TrainingData:
-    """Features, or live images on the plain path, with the given labels."""
-    if unit.store_id is not None:
-        features: tuple[Rows, ...] = open_store(sources.store(unit), unit.info)
-    else:
-        splits = dataset_of(unit, sources).splits
-        features = tuple(LiveImages(split.images, unit.run.backbone) for split in splits)
-    device = torch.device(unit.run.training.device)
-    with np.load(sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
-        given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
-    train, validation, test = map(LabelledFeatures, features, given)
-    return TrainingData(train, validation, test, unit.info.num_classes)
-
-
-def dataset_of(unit: Unit, sources: Sources) -> Dataset:
-    return load_dataset_once(sources.dataset(unit), sources.data_root, unit.info)

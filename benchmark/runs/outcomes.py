@@ -4,8 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from traceback import format_exception
 
-from benchmark.disk.files import write_json, write_text
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder, write_json, write_text
 from benchmark.errors import LincBenchError
 
 

@@ -6,13 +6,12 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 
+from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset
-from benchmark.data.noise import NoiseSettings, noise_named
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.networks.backbone import check_name, weights_identity
-from benchmark.record import Signal
-from benchmark.record.run_record import open_record
+from benchmark.record import Signal, open_record
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings, Unit, detector_id, joined, signals_for
 from detectors import Detector

@@ -5,7 +5,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from benchmark.disk.files import find_damage, is_transient
+from benchmark.disk import find_damage, is_transient
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.futures import as_calls_complete, is_lost_worker

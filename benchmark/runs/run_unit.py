@@ -9,25 +9,17 @@ from itertools import chain
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
-from benchmark.data.labelled import TrainingData
-from benchmark.disk.files import atomic_folder, find_damage, locked, write_json
+from benchmark.disk import atomic_folder, find_damage, locked, write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
-from benchmark.networks.feature_store import check_weights
-from benchmark.networks.loading import load_backbone, set_up_torch
-from benchmark.networks.preprocessing import preprocess
-from benchmark.networks.split_model import SplitModel
-from benchmark.record.recorders import Recorder, RunContext
-from benchmark.record.run_record import open_record, write_record
-from benchmark.record.signals import recorders_of
-from benchmark.runs.inputs import dataset_of, training_data
+from benchmark.networks.loading import set_up_torch
+from benchmark.record import open_record, write_record
 from benchmark.runs.outcomes import Outcome, error_message, write_log
 from benchmark.runs.plan import Sources, reason_to_train
 from benchmark.runs.scores import has_scores, score_record
+from benchmark.runs.training_job import training_job
 from benchmark.runs.units import Unit
-from benchmark.training import Job
 
 
 def try_unit(unit: Unit, sources: Sources, force: bool) -> Outcome:
@@ -71,18 +63,9 @@ def _score_unit(unit: Unit, sources: Sources, force: bool) -> dict[str, str]:
 
 
 def train_unit(unit: Unit, sources: Sources) -> None:
-    run, settings = unit.run, unit.run.training
+    run, settings, paths = unit.run, unit.run.training, set[str]()
     set_up_torch(settings.threads)
     started = time.perf_counter()
-    data, path = training_data(unit, sources), set[str]()
-
-    def new_model(seed: int) -> SplitModel:
-        weights, device = sources.weights_file, settings.device
-        model = load_backbone(run.backbone, data.num_classes, weights, seed, device, settings.plain)
-        if unit.store_id is not None:
-            check_weights(sources.store(unit), model)
-        path.add(model.summary())
-        return model
 
     def after_epoch(epoch: int) -> None:
         process = {"process": os.getpid(), "machine": platform.node()}
@@ -90,11 +73,11 @@ def train_unit(unit: Unit, sources: Sources) -> None:
 
     after_epoch(0)
     with atomic_folder(sources.record(unit)) as folder:
-        job = Job(data, settings, new_model, lambda model: _recorders(unit, sources, folder, model, data), after_epoch)
+        job = training_job(unit, sources, folder, after_epoch, paths.add)
         history, left_behind = run.recipe.run(job)
-        labels, paths = data.train.labels.cpu().numpy(), " and ".join(sorted(path))
+        labels, path = job.data.train.labels.cpu().numpy(), " and ".join(sorted(paths))
         keys = chain((signal.key for signal in unit.signals), _keep_other_signals(unit, sources, folder))
-        write_record(folder, settings_of(run), labels, data.num_classes, history, left_behind, keys, started, paths)
+        write_record(folder, settings_of(run), labels, job.data.num_classes, history, left_behind, keys, started, path)
 
 
 def _keep_other_signals(unit: Unit, sources: Sources, folder: Path) -> Iterator[str]:
@@ -117,10 +100,3 @@ def _keep_other_signals(unit: Unit, sources: Sources, folder: Path) -> Iterator[
     for key in others:
         shutil.copyfile(old_record / f"{key}.npy", folder / f"{key}.npy")
         yield key
-
-
-def _recorders(unit: Unit, sources: Sources, folder: Path, model: SplitModel, data: TrainingData) -> list[Recorder]:
-    def images(start: int, stop: int) -> Tensor:
-        return preprocess(list(dataset_of(unit, sources).train.images[start:stop]), unit.run.backbone)
-
-    return recorders_of(unit.signals, RunContext(unit.shape, folder, model, data, images))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk.files import UNREADABLE, checksum, write_json, write_npy
+from benchmark.disk import UNREADABLE, checksum, write_json, write_npy
 from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
-from benchmark.record.run_record import open_record
+from benchmark.record import open_record
 from detectors import Detector
 
 SCORE_DTYPE = np.dtype([("sample", "<i8"), ("score", "<f8")])

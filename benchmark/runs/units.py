@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from benchmark.data import NoiseSettings
 from benchmark.data.datasets import DatasetInfo
-from benchmark.data.noise import NoiseSettings
-from benchmark.disk.results_folder import slug
+from benchmark.disk import slug
 from benchmark.identity import digest_of, label_of, settings_of
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id

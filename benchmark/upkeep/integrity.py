@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.noise import NoiseSettings
-from benchmark.disk.files import OLD, PARTIAL, UNREADABLE, find_damage, is_transient
-from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import STUDY_TABLES
+from benchmark.data import NoiseSettings
+from benchmark.disk import OLD, PARTIAL, STUDY_TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of
 from benchmark.networks import Backbone
-from benchmark.record.run_record import open_record, read_metadata
+from benchmark.record import open_record, read_metadata
+from benchmark.runs import RunSettings
 from benchmark.runs.scores import read_scores
-from benchmark.runs.units import RunSettings
 from benchmark.training import TrainingSettings
 from benchmark.upkeep.status import is_locked
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from benchmark.disk.files import PARTIAL
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import PARTIAL, ResultsFolder
 
 
 @dataclass(frozen=True)

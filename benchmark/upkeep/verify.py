@@ -17,15 +17,13 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data.datasets import missing_file
-from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk import ResultsFolder
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.progress import Progress
-from benchmark.runs.plan import Plan, Sources, plan_study
+from benchmark.runs import Plan, Sources, Study, Unit, joined, plan_study, signals_for
 from benchmark.runs.run_study import run_study
-from benchmark.runs.studies import Study
-from benchmark.runs.units import Unit, joined, signals_for
 from detectors import Detector
 
 # How much a number may differ on another processor; text and other columns must be the same.
