@@ -45,6 +45,7 @@ def _try(folder: Path, code: str = "abc1234") -> int:
         return main(["try-audit", str(folder / "four.npz"), "--results", str(folder / "results"), *options])
 
 
+@pytest.mark.long
 def test_an_audit_finds_flipped_labels_better_than_chance(tried: Path) -> None:
     rows = pd.read_csv(tried / "results" / "audit_precision.csv").set_index(["method", "first"])["precision"]
     methods = {AUDIT, HELD_OUT, *(one.name for one in DETECTORS), CLEANLAB, RANDOM}
@@ -55,6 +56,7 @@ def test_an_audit_finds_flipped_labels_better_than_chance(tried: Path) -> None:
     assert rows[RANDOM, 0.1] == pytest.approx(0.2, abs=0.15)
 
 
+@pytest.mark.long
 def test_true_and_estimated_counts_are_in_one_row(tried: Path) -> None:
     rows = pd.read_csv(tried / "results" / "audit_counts.csv").set_index("rate")
     assert rows["share"].to_dict() == {0.0: 0.0, 0.2: 0.2}
@@ -65,6 +67,7 @@ def test_true_and_estimated_counts_are_in_one_row(tried: Path) -> None:
     assert {"commit", "torch", "scikit-learn", "cleanlab version"} <= set(rows)
 
 
+@pytest.mark.long
 def test_the_page_has_the_trials_and_a_second_call_repeats_none(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "How many labels are wrong?" in (tried / "results" / "report.html").read_text()
     assert "cleanlab" in (tried / "results" / "tables" / "audit" / "precision.md").read_text()

@@ -48,8 +48,7 @@ def test_a_run_leaves_tidy_tables_figures_and_every_detector(quick_run: Path) ->
     assert sorted(accuracy["recipe"]) == ["linc", "standard"]
     assert (accuracy["best_test"] >= accuracy["last_test"]).all()
     for name in ("auc_by_detector_original", "auc_by_detector_hcat", "accuracy_curves", "trust_histograms"):
-        for suffix in ("svg", "png"):
-            assert (quick_run / "figures" / "demo-modified" / f"{name}.{suffix}").stat().st_size > 1000
+        assert (quick_run / "figures" / "demo-modified" / f"{name}.svg").stat().st_size > 1000
     assert "| LiNC" in (quick_run / "tables" / "demo-modified" / "auc.md").read_text()
 
 
@@ -373,7 +372,7 @@ def test_a_detector_whose_signal_cannot_be_had_is_refused_before_training(
         "    needs = (TRUST,)\n    def score(self, record): return record[TRUST][0]\n"
     )
     said = fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "results")
-    assert "hopeful needs trust, but the recipe 'standard'" in said
+    assert "hopeful needs trust, but its recipe 'standard'" in said
     own.write_text(own.read_text().replace("'hopeful'", "'AUM'").replace("(TRUST,)", "()"))
     assert "two detectors called 'AUM'" in fails("run", "--detector", f"{own}:Hopeful", "--results", tmp_path / "r")
 
@@ -436,6 +435,7 @@ def test_a_data_set_given_by_path_uses_the_inclusive_noise_asked_for(odd_or_even
     assert (metrics["rate"] == 0.4).all()
 
 
+@pytest.mark.long
 def test_real_medmnist_with_a_real_vit(real_data: Path, tmp_path: Path) -> None:
     weights = real_data / "vit_small_patch14_dinov2.safetensors"
     options = ["--dataset", "breastmnist", "--data-root", str(real_data), "--weights", str(weights)]

@@ -30,6 +30,7 @@ def records(results: Path) -> list:
     return [open_record(folder) for folder in sorted((results / "runs").iterdir(), key=lambda path: path.name)]
 
 
+@pytest.mark.long
 def test_the_plain_path_sees_what_the_fast_one_sees(quick: tuple[str, ...], tmp_path: Path) -> None:
     fast, plain = tmp_path / "fast", tmp_path / "plain"
     short = [*quick, "--epochs", "3", "--detector", "AUM", "--detector", "mean loss"]
@@ -67,6 +68,7 @@ def test_the_plain_path_of_a_vision_transformer_sees_the_same() -> None:
     assert (logits[0] - logits[1]).abs().max() < 1e-3 * logits[0].abs().max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [56])
 def test_half_precision_hardly_changes_what_detectors_find(real_data: Path, tmp_path: Path, size: int) -> None:
     weights = real_data / "vit_small_patch14_dinov2.safetensors"
@@ -120,6 +122,7 @@ def test_augmentation_needs_live_images() -> None:
         TrainingSettings(augment=True)
 
 
+@pytest.mark.long
 def test_augmentation_from_the_command_line(quick: tuple[str, ...], tmp_path: Path) -> None:
     """Two workers or none: the same bytes, though images are changed in the background."""
     short = [*quick, "--epochs", "2", "--augment"]

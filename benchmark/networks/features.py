@@ -56,6 +56,7 @@ def compute_features(
     """
     if job.folder.exists() and find_damage(job.folder) is None:
         return
+    model = job.model("cpu")  # this machine may lack the workers' device; wrong weights fail before anything is written
     with locked(locks, job.folder.name):
         damage = find_damage(job.folder) if job.folder.exists() else "absent"
         if damage is None:
@@ -63,7 +64,6 @@ def compute_features(
         if job.folder.exists():
             say(f"The features in {job.folder} are damaged ({damage}) and are computed again.")
             remove_store(job.folder)
-        model = job.model("cpu")  # this machine may lack the workers' device
         say(f"{job.backbone.name} {model.summary()}")
         missing = begin_store(job.folder, job.info, job.backbone, model, say)
         with counting() as report:
