@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest
@@ -14,14 +13,7 @@ from benchmark.seeds import numpy_generator
 
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
-FORMATS = (
-    "PNG",
-    "JPEG",
-    "BMP",
-    "GIF",
-    "TIFF",
-    "WEBP",
-)  # whatever the name says: other decoders may start programs
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
 MOST_DIGITS = 18  # of a class name that is a number
@@ -172,6 +164,8 @@ def stratified_split(labels: np.ndarray) -> np.ndarray:
 
 
 def decode(path: Path) -> np.ndarray:
+    from PIL import Image  # not needed to list or describe data sets
+
     try:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
