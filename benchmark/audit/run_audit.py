@@ -17,7 +17,8 @@ from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.ranking import COMPONENTS, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
-from benchmark.disk import ResultsFolder, provenance, slug, write_json, write_text
+from benchmark.disk import ResultsFolder, slug, write_json, write_text
+from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone

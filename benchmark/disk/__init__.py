@@ -21,7 +21,7 @@ from benchmark.disk.files import (
     write_text,
 )
 from benchmark.disk.manifest import Manifest, code_digest
-from benchmark.disk.provenance import provenance, provenance_columns
+from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder, slug
 from benchmark.disk.schema import OF_STUDY, ORIGIN, STUDY_TABLES, TABLES
 
@@ -47,7 +47,6 @@ __all__ = [
     "locked",
     "new_array",
     "open_array",
-    "provenance",
     "provenance_columns",
     "slug",
     "write_checksums",

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, is_transient, new_array, open_array, provenance, write_json
+from benchmark.disk import UNREADABLE, is_transient, new_array, open_array, write_json
+from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.record.history import RECORDING, Charge, History
