@@ -114,11 +114,13 @@ def test_a_manifest_never_leads_outside_the_folder(folder: Path) -> None:
     outside.write_text("mine")
     manifest = json.loads((folder / "report.json").read_text())
     manifest["figures/made-up/old"] = {"made_from": "", "files": {"../../../outside.svg": ""}, "note": None}
+    manifest["page/old"] = {"made_from": "", "files": {"metrics.csv": ""}, "note": None}
     manifest["figures/made-up/older"] = {"made_from": "", "files": {str(outside): ""}, "note": None}
     (folder / "report.json").write_text(json.dumps(manifest))
     change_one_row(folder)
     report(folder)
     assert outside.read_text() == "mine"
+    assert (folder / "metrics.csv").exists(), "a file that is not as the report wrote it is not deleted"
 
 
 def test_a_damaged_manifest_makes_everything_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

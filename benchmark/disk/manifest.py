@@ -22,9 +22,10 @@ class Manifest:
     def __init__(self, results: ResultsFolder):
         self._results, self._path = results, results.manifest
         try:
-            self._outputs: dict[str, Json] = json.loads(self._path.read_text())
+            outputs = json.loads(self._path.read_text())
         except (OSError, ValueError):
-            self._outputs = {}
+            outputs = {}
+        self._outputs: dict[str, Json] = outputs if isinstance(outputs, dict) else {}
 
     def is_current(self, name: str, made_from: str) -> bool:
         """Made from the same, and nobody changed its files since."""
@@ -44,11 +45,12 @@ class Manifest:
         return [self._folder(name) / Path(file).name for file in self._outputs.get(name, {"files": ()})["files"]]
 
     def write(self, name: str, made_from: str, files: Mapping[str, bytes], note: Json = None) -> None:
-        """Writes the files of an output; those that it had before and has no longer are deleted."""
+        """Writes the files of an output; those that it had before and has no longer are deleted, unless changed."""
         folder = self._folder(name)
-        for path in self.files(name):
-            if path.name not in files:
-                path.unlink(missing_ok=True)
+        for file, digest in self._outputs.get(name, {"files": {}})["files"].items():
+            path = folder / Path(file).name
+            if path.name not in files and path.is_file() and _digest(path.read_bytes()) == digest:
+                path.unlink()
         for file, content in files.items():
             write_bytes(folder / file, content)
         digests = {file: _digest(content) for file, content in files.items()}

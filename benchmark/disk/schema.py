@@ -15,17 +15,12 @@ class Table:
     key: Columns  # what identifies a row
     values: Columns
     series: Columns | None = None
+    order: tuple[str, ...] = ("study", "run")  # what rows are sorted by
 
     @cached_property
     def columns(self) -> dict[str, type]:
         """All of them, in the order in which they are written."""
         return {**self.key, **self.values, **(self.series or {})}
-
-    @property
-    def order(self) -> list[str]:
-        """What rows are sorted by."""
-        of_study = [column for column in OF_STUDY if column in self.key]
-        return of_study or [column for column, kind in self.key.items() if kind is str]
 
 
 def _columns(names: str) -> dict[str, type]:
@@ -50,6 +45,8 @@ PROFILED = _columns(
 OF_TRIAL = _columns(
     "dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int",
 )
+BY_PROFILE = ("dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device")
+BY_TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
 COSTS = ("objective", "recording", "scoring", "alone", "recording_shared", "shared", "slower_steps", "outside_clocks")
 TIMES = _columns("milliseconds:float ratio:float against")
 
@@ -112,25 +109,29 @@ OTHER_TABLES = (
             " scoring_memory_bytes:float device_bytes:float"
         )
         | ORIGIN,
+        order=BY_PROFILE,
     ),
     Table(
         "overhead_terms",
         PROFILED,
         _columns("measured_samples:int term share:float share_low:float share_high:float") | ORIGIN,
+        order=BY_PROFILE,
     ),
     Table(
         "overhead_growth",
         _columns("axis samples:int classes:int epochs:int quantity detector"),
         _columns("added:float baseline:float recorded_bytes:float") | ORIGIN,
+        order=("quantity", "axis", "detector"),
     ),
-    Table("audit_precision", OF_TRIAL, _columns("method first:float precision:float")),
+    Table("audit_precision", OF_TRIAL, _columns("method first:float precision:float"), order=BY_TRIAL),
     Table(
         "audit_counts",
         OF_TRIAL,
         _columns("share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float")
         | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str},
+        order=BY_TRIAL,
     ),
-    Table("speed", _columns("what model"), TIMES),
-    Table("baseline", _columns("what model"), TIMES),
+    Table("speed", _columns("what model"), TIMES, order=("what", "model")),
+    Table("baseline", _columns("what model"), TIMES, order=("what", "model")),
 )
 TABLES = {table.name: table for table in (*STUDY_TABLES, *OTHER_TABLES)}

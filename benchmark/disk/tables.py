@@ -35,10 +35,13 @@ def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
     if not path.exists() or not path.stat().st_size:
         return pd.DataFrame(columns=columns, dtype=str)
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if missing := [column for column in columns if column not in rows]:
+    missing = ", ".join(column for column in columns if column not in rows)
+    unknown = ", ".join(str(column) for column in rows if column not in columns)
+    if missing or unknown:
+        what = f"lacks the columns {missing}" if missing else f"has columns that no table has: {unknown}"
         raise LincBenchError(
-            f"{path} lacks the columns {', '.join(missing)}: it was written by another version, or saved by another "
-            "program. Restore it from version control, or move it away and run its studies again."
+            f"{path} {what}. It was written by another version, or saved by another program. Restore it from version "
+            "control, or move it away and run its studies again."
         )
     return rows
 
@@ -62,7 +65,8 @@ def merge_rows(
     with locked(results.locks, "tables"):
         old = read_as_text(results, name)
         merged = pd.concat([old[~is_replaced(old).to_numpy(bool)], new]).fillna("")
-        write_text(path, merged.sort_values(table.order, kind="stable").to_csv(index=False, lineterminator="\n"))
+        order = [column for column in table.order if column in table.columns]
+        write_text(path, merged.sort_values(order, kind="stable").to_csv(index=False, lineterminator="\n"))
 
 
 def _as_text(table: Table, rows: Sequence[Json]) -> pd.DataFrame:

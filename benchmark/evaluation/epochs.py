@@ -21,7 +21,9 @@ def auroc_by_epochs(detector: Detector, units: Sequence[Unit], sources: Sources)
     cache, digests = files[0].parent / "by_epochs" / f"{files[0].stem}.json", list(map(file_digest, files))
     try:
         cached = json.loads(cache.read_text())
-        if cached["scores"] == digests and cached["crc32"] == _checksum(cached["points"]):
+        counts = [point["epochs_read"] for point in cached["points"]]
+        is_whole = cached["crc32"] == _checksum(cached["points"]) and counts == epochs_read(units[0].shape.epochs)
+        if is_whole and cached["scores"] == digests:
             return cached["points"]
     except UNREADABLE:
         pass

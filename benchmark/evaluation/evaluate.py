@@ -1,5 +1,8 @@
 """From records and scores to the small committed CSV files; the only reader of the answer keys."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -7,6 +10,7 @@ from benchmark.disk import STUDY_TABLES
 from benchmark.disk.tables import merge_rows, read_table
 from benchmark.evaluation.detection import detection_rows
 from benchmark.evaluation.run_rows import Rows, judged_run, run_rows
+from benchmark.identity import Json
 from benchmark.runs import Outcome, Plan, Unit
 
 
@@ -24,7 +28,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     rows["metrics"].sort(key=lambda row: order[row["run"]])
     stale = _stale_runs(plan)
     for table, new in rows.items():
-        merge_rows(plan.sources.results, table, new, lambda old: _is_replaced(plan, old) | old["run"].isin(stale))
+        merge_rows(plan.sources.results, table, new, partial(_is_replaced, plan, stale, new))
 
 
 def _add(rows: Rows, more: Rows) -> None:
@@ -42,14 +46,17 @@ def _stale_runs(plan: Plan) -> set[str]:
     return set(own.loc[same, "run"]) - {unit.run_id for unit in plan.units}
 
 
-def _is_replaced(plan: Plan, old: pd.DataFrame) -> pd.Series:
-    """All rows of a study that was run as it is; of a modified one, those of its runs and detectors."""
-    of_plan = old["run"].isin([unit.run_id for unit in plan.units])
+def _is_replaced(plan: Plan, stale: set[str], new: Sequence[Json], old: pd.DataFrame) -> pd.Series:
+    """All rows of a study that was run as it is; of a modified one, those of its runs and detectors.
+
+    Rows of a table without studies may belong to other studies too: only those of runs with new rows are replaced.
+    """
+    is_stale = old["run"].isin(stale)
     if "study" not in old:
-        return of_plan
+        return is_stale | old["run"].isin({row["run"] for row in new})
     replaced = old["study"] == plan.study.name
     if plan.study.is_modified:
-        replaced &= of_plan
+        replaced &= old["run"].isin([unit.run_id for unit in plan.units])
         if "detector" in old:
             replaced &= old["detector"].isin([detector.label for detector in plan.study.detectors])
-    return replaced
+    return replaced | is_stale

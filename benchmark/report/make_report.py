@@ -23,8 +23,13 @@ DRAWING_CODE = (
     "overhead/figures.py",
     "overhead/tables.py",
     "paper/diagram.py",
+    "paper/numbers.py",
 )
-TABLE_CODE = ("display/*.py", "display/templates/*", "report/*.py", "paper/*.py", "overhead/*.py", "audit/*.py")
+TABLE_CODE = (
+    *("display/*.py", "display/templates/*", "report/*.py", "paper/*.py", "overhead/*.py", "audit/*.py"),
+    *("runs/studies.py", "../detectors/*.py"),
+)
+TABLE_LIBRARIES = ("pandas", "scipy", "jinja2", "medmnist")
 
 
 def make_report(
@@ -66,7 +71,7 @@ def _report(
                 console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
             console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
     with locked(results.locks, "report"):
-        manifest, code = Manifest(results), code_digest(*TABLE_CODE, *SHARED_CODE, libraries=("pandas",))
+        manifest, code = Manifest(results), code_digest(*TABLE_CODE, *SHARED_CODE, libraries=TABLE_LIBRARIES)
         for part in wanted:
             _write_tables(manifest, part, code)
             _draw_figures(results, manifest, part)
@@ -151,14 +156,15 @@ def _draw_figures(results: ResultsFolder, manifest: Manifest, part: Part) -> Non
 
 def _fill_readme(manifest: Manifest, part: Part, code: str) -> None:
     for name in sorted(readme.block_names()):
-        if name.partition(", ")[0] == part.name:
+        if name.partition(", ")[0] == part.name and part.groups:
             readme.fill_block(manifest, name, part.rows.digest + code, partial(part.readme_block, name))
 
 
 def _write_page(results: ResultsFolder, manifest: Manifest, parts: Sequence[Part], code: str) -> None:
     """Parts that did not change are taken from the page as it is."""
     made_from = {part.name: digest_of([part.rows.digest, code, _figures(manifest, part)]) for part in parts}
-    if manifest.is_current("page", digest_of(made_from)):
+    whole = digest_of(list(made_from.items()))  # the order of parts counts
+    if manifest.is_current("page", whole):
         return
     old = results.page.read_text() if manifest.is_intact("page") else ""
     rendered, summaries = [], []
@@ -175,7 +181,7 @@ def _write_page(results: ResultsFolder, manifest: Manifest, parts: Sequence[Part
             summaries.append(manifest.note(output)["summary"])
     manifest.keep_only("page/", [f"page/{part.name}" for part in parts])
     page = Page("LiNC-Bench", tuple(filter(None, summaries)), tuple(rendered))
-    manifest.write("page", digest_of(made_from), {results.page.name: render_page(page).encode()})
+    manifest.write("page", whole, {results.page.name: render_page(page).encode()})
 
 
 def _figures(manifest: Manifest, part: Part) -> list[tuple[str, str]]:

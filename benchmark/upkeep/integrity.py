@@ -56,7 +56,7 @@ def check_integrity(results: ResultsFolder, report: Report = lambda done, total:
             if is_transient(error):
                 yield Finding(UNKNOWN, path, f"it cannot be read now ({error})", "fix that and check again")
             else:
-                yield Finding(DAMAGED, path, str(error), REPAIRS[check])
+                yield Finding(DAMAGED, path, str(error), REPAIRS.get(check, "delete it and run its study again"))
         report(number, len(calls))
 
 
