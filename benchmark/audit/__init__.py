@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchmark.audit.run_audit import Audit
 
-__all__ = ["audit"]
-
 
 def audit(path: Path | str, out: Path | str | None = None, **options: Any) -> "Audit":
     """Ranks every label of a folder, a CSV or an .npz; `run_audit.audit` has the options."""

@@ -1,5 +1,3 @@
 """The command line: one module per group of commands, each of which parses, calls and prints."""
 
 from benchmark.cli.command_line import main
-
-__all__ = ["main"]

@@ -1,5 +1,3 @@
 """Data sets by name or path, label noise, and batches of labelled features."""
 
 from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings, noise_named
-
-__all__ = ["NOISE_KINDS", "AnswerKey", "NoiseSettings", "noise_named"]

@@ -24,34 +24,3 @@ from benchmark.disk.manifest import Manifest, code_digest
 from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder, slug
 from benchmark.disk.schema import OF_STUDY, ORIGIN, STUDY_TABLES, TABLES
-
-__all__ = [
-    "DEFAULT_RESULTS",
-    "OF_STUDY",
-    "OLD",
-    "ORIGIN",
-    "PARTIAL",
-    "STUDY_TABLES",
-    "TABLES",
-    "UNREADABLE",
-    "Manifest",
-    "MappedRows",
-    "ResultsFolder",
-    "atomic_folder",
-    "check_unpacked_size",
-    "checksum",
-    "code_digest",
-    "find_damage",
-    "flush",
-    "is_transient",
-    "locked",
-    "new_array",
-    "open_array",
-    "provenance_columns",
-    "slug",
-    "write_checksums",
-    "write_json",
-    "write_npy",
-    "write_npz",
-    "write_text",
-]

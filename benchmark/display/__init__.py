@@ -2,5 +2,3 @@
 
 from benchmark.display.page import PageTable, Section
 from benchmark.display.tables import Group
-
-__all__ = ["Group", "PageTable", "Section"]

@@ -12,20 +12,3 @@ from benchmark.record.signals import (
     Signal,
     recorders_of,
 )
-
-__all__ = [
-    "EMBEDDING",
-    "EVAL_LOGITS",
-    "TRAIN_LOGITS",
-    "Example",
-    "GradientNorms",
-    "InputGradientSpread",
-    "RunRecord",
-    "RunShape",
-    "Signal",
-    "open_record",
-    "read_history",
-    "read_metadata",
-    "recorders_of",
-    "write_record",
-]

@@ -4,20 +4,3 @@ from benchmark.runs.outcomes import Outcome
 from benchmark.runs.plan import Plan, Sources, plan_study
 from benchmark.runs.studies import ORIGINAL, STUDIES, Grid, LineUp, Study, study_named
 from benchmark.runs.units import RunSettings, Unit, joined, signals_for
-
-__all__ = [
-    "ORIGINAL",
-    "STUDIES",
-    "Grid",
-    "LineUp",
-    "Outcome",
-    "Plan",
-    "RunSettings",
-    "Sources",
-    "Study",
-    "Unit",
-    "joined",
-    "plan_study",
-    "signals_for",
-    "study_named",
-]

@@ -3,5 +3,3 @@
 from benchmark.training.objective import CrossEntropy, Objective
 from benchmark.training.recipes import Embed, Job, Recipe, Standard
 from benchmark.training.settings import TrainingSettings
-
-__all__ = ["CrossEntropy", "Embed", "Job", "Objective", "Recipe", "Standard", "TrainingSettings"]
