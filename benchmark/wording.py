@@ -57,15 +57,40 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "batch_size": "batch {}".format,
     "learning_rate": "learning rate {:g}".format,
     "weight_decay": "weight decay {:g}".format,
-    "images": "{}".format,
+    "images": lambda images: "" if images == "cached" else images,
     "device": "on {}".format,
 }
 
 
+SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
+FULL_TITLE = ("dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size", "images")
+IN_TITLES = (*FULL_TITLE, "learning_rate", "weight_decay")
+
+
 def describe_setting(row: "pd.Series", columns: Sequence[str]) -> str:
-    return ", ".join(_WORDS[column](row[column]) for column in columns)
+    return ", ".join(filter(None, (_WORDS[column](row[column]) for column in columns)))
 
 
 def varying_columns(rows: "pd.DataFrame", columns: Sequence[str], always: Sequence[str] = ()) -> list[str]:
     """Those of these columns in which rows differ, and those that are always wanted."""
     return [column for column in columns if column in always or rows[column].nunique() > 1]
+
+
+def in_common(rows: "pd.DataFrame") -> str:
+    """What all of these rows have in common, for the title of a table that has the rest in its cells."""
+    varying = varying_columns(rows, IN_TITLES)
+    return describe_setting(rows.iloc[0], [column for column in IN_TITLES if column not in varying])
+
+
+def by_setting(rows: "pd.DataFrame", always: Sequence[str] = ("dataset",)) -> list[tuple[str, "pd.DataFrame"]]:
+    """The rows of each setting under its title, in a fixed order: what is always named, and what tells it from others.
+
+    Titles that would be the same end in the setting's id.
+    """
+    columns = varying_columns(rows, IN_TITLES, always)
+    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
+    titles = [describe_setting(group.iloc[0], columns) for group in groups]
+    return [
+        (title if titles.count(title) == 1 else f"{title}, setting {group['setting'].iloc[0]}", group)
+        for title, group in zip(titles, groups, strict=True)
+    ]

@@ -13,10 +13,10 @@ from rich.console import Console
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.display.canvas import Drawing
 from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
-from benchmark.evaluation.comparisons import against_reference
 from benchmark.report import readme
 from benchmark.report.make_report import make_report
 from benchmark.report.study_tables import epochs_table, rank_table, speed_table
+from benchmark.statistics.comparisons import against_reference
 from tests.made_up_study import made_up_study, write_study
 
 
@@ -159,7 +159,7 @@ def test_readme_blocks_are_rewritten_between_their_markers(
     Path("README.md").write_text(text)
     report(Path("results"))
     filled = Path("README.md").read_text()
-    assert filled.startswith(f"Before\n{begin}**Detection, original line-up: digits, 20% symmetric noise")
+    assert filled.startswith(f"Before\n{begin}**Detection, original line-up: digits, 20%, symmetric noise")
     assert filled.endswith(text.partition("old\n")[2])
     assert [path.name for path in Path("figures").rglob("*.png")] == ["roc_curves_original.png"]
     Path("README.md").write_text(text)

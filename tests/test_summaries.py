@@ -3,11 +3,18 @@
 import pandas as pd
 
 from benchmark.disk.tables import join_runs
-from benchmark.evaluation.comparisons import in_common, short_titles
 from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.groups import effort_table
 from benchmark.report.study_tables import accuracy_summary, detection_summary, study_groups
-from benchmark.wording import dataset_title, describe_setting, network_title, paper_dataset, varying_columns
+from benchmark.wording import (
+    by_setting,
+    dataset_title,
+    describe_setting,
+    in_common,
+    network_title,
+    paper_dataset,
+    varying_columns,
+)
 from tests.made_up_study import made_up_study
 
 STUDY = made_up_study()
@@ -98,7 +105,7 @@ def test_settings_that_differ_in_little_have_different_titles() -> None:
     assert not table.duplicated(["data set", "recipe"]).any()
     assert table["data set"].str.contains("learning rate 0.0001").sum() == 2
     alike = accuracy.assign(setting="third")  # in nothing that a title says
-    assert len(set(short_titles(pd.concat([accuracy, alike])).values())) == 2
+    assert len({title for title, _ in by_setting(pd.concat([accuracy, alike]))}) == 2
 
 
 def test_a_study_of_several_settings_is_summarised() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 
 from benchmark.display.tables import mean_and_spread
-from benchmark.evaluation.comparisons import against_reference, better_or_worse, mean_ranks, short_titles
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.select import Tables
 from benchmark.reference import DETECTOR, RECIPE
-from benchmark.wording import dataset_title
+from benchmark.statistics.comparisons import against_reference, better_or_worse, mean_ranks
+from benchmark.wording import by_setting, dataset_title
 
 POST_HOC, RIVAL = "post-hoc trust", "AUM"
 HOW = (
@@ -64,7 +64,7 @@ def findings_table(found: Iterable[Finding]) -> pd.DataFrame:
 
 def _best_detector(metrics: pd.DataFrame) -> Finding:
     answers, ranks, best = {}, [], []
-    for title, rows in select.by_setting(metrics):
+    for title, rows in by_setting(metrics):
         means = rows.groupby("detector_name")["auroc"].mean().sort_values(ascending=False)
         rank = int(means.rank(ascending=False, method="min").get(DETECTOR, 0))
         if not rank:
@@ -108,8 +108,8 @@ def _epochs_read(auc: pd.DataFrame) -> Finding:
     if not {DETECTOR, RIVAL} <= set(auc["detector_name"]) or not {*select.EARLY} <= set(means):
         return Finding(question)
     early, last = select.EARLY[0], int(means.columns.max())
-    for setting, title in short_titles(auc).items():
-        here: Any = means.loc[setting].dropna(axis=1, how="all")  # type: ignore[call-overload]
+    for title, rows in by_setting(auc):
+        here: Any = means.loc[rows["setting"].iloc[0]].dropna(axis=1, how="all")
         if DETECTOR not in here.index:
             continue
         shown = [epochs for epochs in dict.fromkeys((*select.EARLY, here.columns.max())) if epochs in here]
@@ -144,7 +144,7 @@ def _in_brackets(names: list[str]) -> str:
 
 def _feedback(metrics: pd.DataFrame) -> Finding:
     question, answers, differences, clear = "Does feeding trust back into training improve detection?", {}, [], 0
-    for title, rows in select.by_setting(metrics):
+    for title, rows in by_setting(metrics):
         post_hoc, linc = (rows[rows["detector_name"] == name] for name in (POST_HOC, DETECTOR))
         if post_hoc["minus_linc"].notna().any():
             differences.append(post_hoc["minus_linc"].mean())
@@ -256,7 +256,7 @@ def _early_stopping(cells: pd.DataFrame) -> Finding:
 
 def _relabelling(corrections: pd.DataFrame) -> Finding:
     question, answers = "Does the mixture find the labels to correct?", {}
-    for title, rows in select.by_setting(corrections[corrections["class"] == "all"]):
+    for title, rows in by_setting(corrections[corrections["class"] == "all"]):
         share = rows[["noisy_precision", "noisy_recall", "label_accuracy_before", "label_accuracy_after"]].mean()
         precision, recall, before, after = (f"{value:.3f}" for value in share)
         answers[title] = (

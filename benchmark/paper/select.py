@@ -1,14 +1,13 @@
 """Which rows can be compared with the paper, and with each other."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmark.disk.tables import join_runs
-from benchmark.evaluation.comparisons import short_titles
 from benchmark.paper import numbers as paper
 from benchmark.reference import BASELINE_RECIPE, RECIPE
 from benchmark.wording import dataset_title, network_title, paper_dataset
@@ -97,12 +96,6 @@ def as_text(changed: dict[str, Any]) -> str:
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """The settings in which detectors were compared, not only a few of them tried."""
     return rows[rows.groupby("setting")["detector"].transform("nunique") >= FEWEST_DETECTORS]
-
-
-def by_setting(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each setting's rows under a title that is as short as possible."""
-    for setting, title in short_titles(rows).items():
-        yield title, rows[rows["setting"] == setting]
 
 
 def what_differs(runs: pd.DataFrame, dataset: str | None = None) -> str:

@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 
 from benchmark.display.tables import MISSING, mean_and_spread
-from benchmark.evaluation.comparisons import settings
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.wording import describe_setting, network_title, varying_columns
+from benchmark.wording import FULL_TITLE, by_setting, describe_setting, network_title, varying_columns
 
 TITLES = {BASELINE_RECIPE: f"No {DETECTOR}", RECIPE: DETECTOR}  # as in the paper
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
@@ -22,7 +21,7 @@ def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[Any, str]] = [{"": f"paper, {paper.DETECTION_DATASET}"} | theirs]
     ours = select.at_the_papers_rate(metrics[metrics["status"] == "ok"])
     for line_up, of_line_up in ours.groupby("line_up", sort=False):
-        for setting, runs in settings(of_line_up):
+        for setting, runs in by_setting(of_line_up, FULL_TITLE):
             # The default options come first: they are an empty string.
             first = runs.groupby("detector_name")["detector_options"].transform("min")
             aurocs = runs[runs["detector_options"] == first].groupby("detector_name")["auroc"].apply(mean_and_spread)

@@ -5,8 +5,7 @@ import json
 import pandas as pd
 
 from benchmark import reference
-from benchmark.evaluation.comparisons import settings
-from benchmark.wording import dataset_title, describe_setting, network_title, varying_columns
+from benchmark.wording import by_setting, dataset_title, describe_setting, network_title, varying_columns
 
 PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
 FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
@@ -14,7 +13,7 @@ FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 def titled_settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each setting under a short title: the caption says the rest."""
-    groups = [group for _, group in settings(rows)]
+    groups = [group for _, group in by_setting(rows)]
     firsts = [group.iloc[0] for group in groups]
     titles = [f"{dataset_title(row['dataset'])}, {percent(row['rate'])} {row['noise']} noise" for row in firsts]
     return [

@@ -15,7 +15,7 @@ from benchmark.report.loading import Rows, paper_rows, rows_digest
 from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart
 from benchmark.runs import STUDIES
 
-SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "evaluation/comparisons.py")
+SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "statistics/comparisons.py")
 DRAWING_CODE = (
     "display/canvas.py",
     "display/svg.py",

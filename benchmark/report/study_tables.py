@@ -6,15 +6,8 @@ import pandas as pd
 
 from benchmark import reference
 from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
-from benchmark.evaluation.comparisons import (
-    IN_TITLES,
-    against_reference,
-    in_common,
-    mean_ranks,
-    settings,
-    short_titles,
-)
-from benchmark.wording import describe_setting, varying_columns
+from benchmark.statistics.comparisons import against_reference, mean_ranks
+from benchmark.wording import FULL_TITLE, IN_TITLES, by_setting, describe_setting, in_common, varying_columns
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
 RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
@@ -80,7 +73,7 @@ def _per_line_up(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
 
 
 def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
-    return [(f"{title}: {name}", make(part)) for name, part in settings(rows)]
+    return [(f"{title}: {name}", make(part)) for name, part in by_setting(rows, FULL_TITLE)]
 
 
 def spread_note(rows: pd.DataFrame) -> str:
@@ -194,7 +187,8 @@ def rank_note(metrics: pd.DataFrame) -> str:
 def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
     """AUROC of each detector in every setting, for the rows of one line-up; the best mean rank first."""
     measured = metrics[metrics["status"] == "ok"]
-    titles, ranks = short_titles(measured), mean_ranks(measured)
+    titles = {rows["setting"].iloc[0]: title for title, rows in by_setting(measured)}
+    ranks = mean_ranks(measured)
     means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
     order = [*ranks.index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
     cells = {key: _auroc_cell(rows) for key, rows in measured.groupby(["detector", "setting"])}
