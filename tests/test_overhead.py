@@ -22,15 +22,18 @@ from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead import growth, profiling
-from benchmark.overhead.benches import Measured
 from benchmark.overhead.charges import (
     BASELINE,
+    Measured,
     Observation,
     Variant,
     median_interval,
     objective_cost,
     observe,
+    of_same_recipe,
+    shares_of,
     signal_costs,
+    terms_of,
     variant_for,
 )
 from benchmark.overhead.figures import CAPTIONS, overhead_drawings
@@ -38,7 +41,6 @@ from benchmark.overhead.growth import Point
 from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, measure_round, measure_seconds
 from benchmark.overhead.memory import peak_memory
 from benchmark.overhead.setups import Synthetic
-from benchmark.overhead.shares import shared_run, shares_of, terms_of
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from benchmark.record.history import (
@@ -226,8 +228,7 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
     train = replace(bench.data.train, features=SlowRows())
     slow = replace(bench, data=replace(bench.data, train=train))
     for one, least in ((bench, 0.0), (slow, 0.02 * 2 * 2)):
-        (folder := tmp_path / str(least)).mkdir()
-        laps = one.run(Standard(), (TRAIN_LOGITS,), folder).laps
+        laps = one.run(Variant(Standard(), (TRAIN_LOGITS,)), tmp_path / str(least)).laps
         assert sum(laps[recording("train_logits")]) < 0.02
         assert sum(laps[OBJECTIVE]) < 0.04
         assert sum(laps[STEPS]) >= least
@@ -236,8 +237,7 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
 def test_a_run_does_not_change_the_next(tmp_path: Path) -> None:
     bench, records = SMALL.build(tmp_path), []
     for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        records.append(bench.run(Standard(), (TRAIN_LOGITS,), tmp_path / name).record)
+        records.append(bench.run(Variant(Standard(), (TRAIN_LOGITS,)), tmp_path / name).record)
     assert (records[0][TRAIN_LOGITS] == records[1][TRAIN_LOGITS]).all()
 
 
@@ -245,8 +245,8 @@ def test_baseline_runs_come_before_and_after_every_run(tmp_path: Path) -> None:
     order: list[Variant] = []
 
     class Listed:
-        def run(self, recipe, signals, folder) -> Measured:
-            order.append(Variant(recipe, signals))
+        def run(self, variant: Variant, folder: Path) -> Measured:
+            order.append(variant)
             return measured()
 
     variants = {variant_for([detector]): () for detector in DETECTORS if detector.needs}
@@ -268,7 +268,7 @@ class TellsItsProcess:
     def briefly(self) -> "TellsItsProcess":
         return TellsItsProcess(brief=True)
 
-    def run(self, recipe, signals, folder) -> Measured:
+    def run(self, variant: Variant, folder: Path) -> Measured:
         return measured({OBJECTIVE: 0 if self.brief else os.getpid()})
 
 
@@ -290,7 +290,7 @@ def test_every_round_is_a_new_process_and_warm_up_does_not_count() -> None:
 
 def test_a_measuring_process_that_is_killed_says_what_to_do() -> None:
     with pytest.raises(LincBenchError, match=r"was killed\. If memory ran out, measure fewer --samples"):
-        measure_seconds(Killed(), {BASELINE: ()}, 1, lambda done, total: None)
+        measure_seconds(Killed(), {BASELINE: ()}, 1)
 
 
 def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
@@ -298,7 +298,8 @@ def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
     line_up = LineUp("original", LINE_UPS["original"])
     observed: dict[Variant, list[Observation]] = {}
     alone = [variant_for([detector]) for detector in line_up.detectors]
-    for variant in dict.fromkeys([*alone, *(shared_run(line_up, detector) for detector in line_up.detectors)]):
+    shared = [variant_for(of_same_recipe(detector, line_up.detectors)) for detector in line_up.detectors]
+    for variant in dict.fromkeys([*alone, *shared]):
         seconds = {recording(signal.key): 1.0 for signal in variant.signals} if variant.recipe == Standard() else {}
         scoring = dict.fromkeys(line_up.detectors, 0.0)
         observed[variant] = [observe(variant, measured(seconds), (baseline(), baseline()), scoring)] * 6
@@ -492,8 +493,7 @@ def test_what_a_signal_needs_is_what_it_takes(tmp_path: Path) -> None:
     bench = SMALL.build(tmp_path)
     for detector in DETECTORS:
         variant = variant_for([detector])
-        (folder := tmp_path / detector.name).mkdir()
-        record = bench.run(variant.recipe, variant.signals, folder).record
+        record = bench.run(variant, tmp_path / detector.name).record
         for signal in variant.signals:
             if signal.kind not in ("embedding", "trust_mixture"):
                 assert signal.bytes_needed(bench.shape) == record.arrays[signal.key].nbytes, signal.key

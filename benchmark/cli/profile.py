@@ -9,7 +9,7 @@ from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
-from benchmark.overhead.profiling import Effort, profile
+from benchmark.overhead.profiling import ROUNDS, SAMPLES, profile
 from benchmark.report.make_report import report_overhead
 from benchmark.runs import Grid, LineUp, Sources, study_named
 
@@ -28,12 +28,11 @@ def measure(options: argparse.Namespace) -> int:
         results.prepare()
         measure_growth(results, progress)
     else:
-        effort = Effort(options.rounds or Effort().rounds, options.samples or Effort().samples)
         sources = Sources(results, options.data_root, options.weights)
         for is_plain in PATHS[options.path]:
             grid = _measured_grid(options.study, replace(overrides, plain=is_plain))
             results.prepare()
-            profile(grid, sources, effort, progress)
+            profile(grid, sources, options.rounds or ROUNDS, options.samples or SAMPLES, progress)
     report_overhead(results, terminal())
     return 0
 

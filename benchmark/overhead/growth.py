@@ -5,7 +5,7 @@ alone) is measured up to four million samples, and at the size of ImageNet.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from benchmark.disk import ResultsFolder, provenance_columns
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
-from benchmark.overhead.charges import variant_for, variants_for
+from benchmark.overhead.charges import Row, of_same_recipe, variant_for, variants_for
 from benchmark.overhead.measure import measure_memory, measure_seconds
 from benchmark.overhead.setups import ObjectiveOnly, Synthetic
 from benchmark.overhead.tables import IMAGENET, OWN_STATE
@@ -24,7 +24,6 @@ from detectors.linc import LiNC, LiNCRecipe
 
 SMALL, NOT_LARGE = 2000, 1_000_000  # samples up to which detectors, or the own state, are measured three times
 KEY = ["axis", "samples", "classes", "epochs", "quantity", "detector"]
-Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,13 @@ class Point:
     classes: int = 8
     epochs: int = LiNCRecipe().min_epochs  # enough for all phases
 
-    @property
-    def training(self) -> TrainingSettings:
-        return TrainingSettings(epochs=self.epochs)
+    def setup(self, kind: type[Synthetic] = Synthetic) -> Synthetic:
+        return kind(self.samples, self.classes, TrainingSettings(epochs=self.epochs))
 
     def row(self, quantity: str, detector: str, added: float, baseline: float, recorded: int) -> Row:
         """`recorded` are the bytes that the detector leaves on disk."""
-        size = {"axis": self.axis, "samples": self.samples, "classes": self.classes, "epochs": self.epochs}
         values = {"added": float(f"{added:.5g}"), "baseline": float(f"{baseline:.5g}"), "recorded_bytes": recorded}
-        return size | {"quantity": quantity, "detector": detector} | values | provenance_columns()
+        return asdict(self) | {"quantity": quantity, "detector": detector} | values | provenance_columns()
 
 
 SECONDS = (
@@ -72,54 +69,43 @@ def measure_growth(results: ResultsFolder, progress: Progress) -> None:
             report(done, weights[-1])
 
 
-def _quietly(done: int, total: int) -> None:
-    pass
-
-
 def _seconds(point: Point) -> Iterator[Row]:
     """Of every detector, in runs that those of one recipe share; each is charged the whole cost of what it reads."""
-    variants = {}
-    for recipe in dict.fromkeys(detector.training for detector in DETECTORS):
-        readers = [detector for detector in DETECTORS if detector.training == recipe]
-        variants[variant_for(readers)] = readers
-    rounds = 3 if point.samples <= SMALL else 1
-    observed = measure_seconds(Synthetic(point.samples, point.classes, point.training), variants, rounds, _quietly)
+    by_recipe = [of_same_recipe(detector, DETECTORS) for detector in DETECTORS]
+    variants = {variant_for(readers): readers for readers in by_recipe}
+    observed = measure_seconds(point.setup(), variants, rounds=3 if point.samples <= SMALL else 1)
     for variant, readers in variants.items():
         runs = observed[variant]
+        base = float(np.median([run.base for run in runs]))
         for detector in readers:
-            alone = variant_for([detector])
-            added = np.median([run.objective + run.recording(alone) + run.scoring[detector] for run in runs])
-            recorded = sum(runs[0].recorded[signal.key] for signal in alone.signals)
-            base = np.median([run.base for run in runs])
-            yield point.row("seconds", detector.label, float(added), float(base), recorded)
+            added = float(np.median([run.added(detector) for run in runs]))
+            recorded = sum(runs[0].recorded[signal.key] for signal in variant_for([detector]).signals)
+            yield point.row("seconds", detector.label, added, base, recorded)
 
 
 def _bytes(point: Point) -> Iterator[Row]:
     """Peak memory of every detector alone, in training and recording or in scoring; with and without its record."""
     variants = variants_for(DETECTORS)
-    found = measure_memory(Synthetic(point.samples, point.classes, point.training), variants, 1, _quietly)
-    for variant, readers in variants.items():
-        (peaks,), (baseline,), (added,) = found[variant].peaks, found[variant].baselines, found[variant].added()
-        for detector in readers:
-            scoring = peaks.scoring[detector]
-            yield point.row("bytes", detector.label, max(added, scoring), baseline.run, peaks.recorded)
-            beyond = max(added - peaks.held, scoring)
-            yield point.row("bytes beyond the record", detector.label, beyond, baseline.run, peaks.recorded)
+    for variant, ((peaks, baseline),) in measure_memory(point.setup(), variants, rounds=1).items():
+        added = peaks.run - baseline.run
+        for detector in variants[variant]:
+            for quantity, of_run in (("bytes", added), ("bytes beyond the record", added - peaks.held)):
+                highest = max(of_run, peaks.scoring[detector])
+                yield point.row(quantity, detector.label, highest, baseline.run, peaks.recorded)
 
 
 def _state(point: Point) -> Iterator[Row]:
     """Of LiNC's objective alone, compared with cross-entropy."""
     own = variant_for([LiNC(LiNCRecipe(warm_up=1, soft_epochs=1))])
-    setup = ObjectiveOnly(point.samples, point.classes, point.training)
-    rounds = 3 if point.samples <= NOT_LARGE else 1
-    runs = measure_seconds(setup, {own: ()}, rounds, _quietly)[own]
+    setup, rounds = point.setup(ObjectiveOnly), 3 if point.samples <= NOT_LARGE else 1
+    runs = measure_seconds(setup, {own: ()}, rounds)[own]
     recorded = sum(runs[0].recorded.values())
     seconds, base = np.median([(run.objective, run.base) for run in runs], axis=0)
     yield point.row("seconds", OWN_STATE, seconds, base, recorded)
-    memory = measure_memory(setup, {own: ()}, rounds, _quietly)[own]
-    added, baseline = np.median(memory.added()), np.median([peaks.run for peaks in memory.baselines])
-    yield point.row("bytes", OWN_STATE, float(added), float(baseline), recorded)
-    yield point.row("bytes beyond the record", OWN_STATE, float(added) - recorded, float(baseline), recorded)
+    pairs = measure_memory(setup, {own: ()}, rounds)[own]
+    added, baseline = np.median([(peaks.run - base.run, base.run) for peaks, base in pairs], axis=0)
+    yield point.row("bytes", OWN_STATE, added, baseline, recorded)
+    yield point.row("bytes beyond the record", OWN_STATE, added - recorded, baseline, recorded)
     if point.axis == IMAGENET:
         yield from _disk(replace(point, epochs=TrainingSettings().epochs))
 

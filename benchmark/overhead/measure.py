@@ -1,25 +1,30 @@
 """Measures seconds and peak memory of runs, in processes of their own, always together with baseline runs."""
 
+import copy
 import multiprocessing
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
-import numpy as np
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
+from benchmark.data.labelled import TrainingData
 from benchmark.errors import LincBenchError
 from benchmark.execution.worker_processes import begin_worker
-from benchmark.overhead.benches import Measured, Setup, Workbench
-from benchmark.overhead.charges import BASELINE, Observation, Variant, observe
+from benchmark.networks.split_model import SplitModel
+from benchmark.overhead.charges import BASELINE, Measured, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
-from benchmark.record import RunRecord
+from benchmark.record import RunRecord, RunShape, recorders_of, write_record
+from benchmark.record.history import Stopwatch
+from benchmark.record.recorders import Recorder, RunContext
+from benchmark.training import Job, TrainingSettings
 from detectors import Detector
 from detectors.own_files import load_files, loaded_files
 
@@ -30,7 +35,51 @@ Report = Callable[[int, int], None]
 Scored = Mapping[Variant, Sequence[Detector]]  # the detectors to score on the run of each variant
 
 
-def measure_seconds(setup: Setup, variants: Scored, rounds: int, report: Report) -> dict[Variant, list[Observation]]:
+@dataclass(frozen=True)
+class Workbench:
+    """A training run that is set up to be measured."""
+
+    data: TrainingData
+    settings: TrainingSettings
+    model: SplitModel  # copied for each run
+    images: Callable[[int, int], Tensor]
+
+    @property
+    def shape(self) -> RunShape:
+        return RunShape(self.settings.epochs, len(self.data.train.labels), self.data.num_classes)
+
+    def briefly(self) -> "Workbench":
+        """The same with a single epoch, for warming up."""
+        return replace(self, settings=replace(self.settings, epochs=1))
+
+    def run(self, variant: Variant, folder: Path) -> Measured:
+        """In an emptied folder; mapped files that were deleted stay readable while they are open."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+
+        def recorders(model: SplitModel) -> list[Recorder]:
+            return recorders_of(variant.signals, RunContext(self.shape, folder, model, self.data, self.images))
+
+        job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
+        stopwatch, began = Stopwatch(self.settings.device, self.settings.threads), time.perf_counter()
+        started = stopwatch.elapsed
+        history, left_behind = variant.recipe.run(job)
+        stopwatch.add_background(history.stopwatch.background)
+        outside_clocks = stopwatch.elapsed - started - sum(history.seconds.values())
+        labels, keys = self.data.train.labels.cpu().numpy(), [signal.key for signal in variant.signals]
+        record = write_record(folder, {}, labels, self.data.num_classes, history, left_behind, keys, began)
+        return Measured(history.laps, outside_clocks, record)
+
+
+class Setup(Protocol):
+    """Can be sent to another process, and makes the same bench there."""
+
+    def build(self, folder: Path) -> Workbench: ...
+
+
+def measure_seconds(
+    setup: Setup, variants: Scored, rounds: int, report: Report = lambda done, total: None
+) -> dict[Variant, list[Observation]]:
     """An observation of every variant per round.
 
     Every round has a process of its own, since rounds of one process agree with each other better than with those of
@@ -55,15 +104,15 @@ def _round_after_warm_up(setup: Setup, variants: Scored, turn: int) -> dict[Vari
 def measure_round(bench: Workbench, variants: Scored, turn: int, folder: Path) -> dict[Variant, Observation]:
     """Every variant once in this process, with baseline runs in between."""
     observed: dict[Variant, Observation] = {}
-    before, order = _run(bench, BASELINE, folder), _rotated(list(variants), turn)
+    before, order = bench.run(BASELINE, folder), _rotated(list(variants), turn)
     for group in (order[at : at + RUNS_BETWEEN_BASELINES] for at in range(0, len(order), RUNS_BETWEEN_BASELINES)):
         runs = []
         for variant in group:
-            run = _run(bench, variant, folder)
+            run = bench.run(variant, folder)
             detectors = _rotated(variants[variant], turn)  # the first one reads a record that is not cached yet
             scoring = {detector: _scoring_seconds(detector, run.record) for detector in detectors}
             runs.append((variant, run, scoring))
-        after = _run(bench, BASELINE, folder)
+        after = bench.run(BASELINE, folder)
         observed |= {variant: observe(variant, run, (before, after), scoring) for variant, run, scoring in runs}
         before = after
     return observed
@@ -73,13 +122,6 @@ def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
     """In an order in which no item has the same position in every round."""
     start = turn % max(1, len(items))
     return [*items[start:], *items[:start]]
-
-
-def _run(bench: Workbench, variant: Variant, folder: Path) -> Measured:
-    """In an empty folder; mapped files that were deleted stay readable while they are open."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return bench.run(variant.recipe, variant.signals, folder)
 
 
 def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
@@ -107,42 +149,31 @@ class Peaks:
     held: int  # those of them that are in memory until the end: what a recipe leaves behind
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Peaks of the processes of a variant, and of the baseline process in the same round; one per round."""
-
-    peaks: Sequence[Peaks]
-    baselines: Sequence[Peaks]
-
-    def added(self, peak: Callable[[Peaks], int] = lambda peaks: peaks.run) -> list[int]:
-        """By how much the variant's peak exceeds the baseline's in each round."""
-        return [peak(own) - peak(baseline) for own, baseline in zip(self.peaks, self.baselines, strict=True)]
-
-    def scoring(self, detector: Detector) -> int:
-        return int(np.median([peaks.scoring[detector] for peaks in self.peaks]))
+Memory = list[tuple[Peaks, Peaks]]  # a variant's process and the baseline process of the same round, for every round
 
 
-def measure_memory(setup: Setup, variants: Scored, rounds: int, report: Report) -> dict[Variant, Memory]:
+def measure_memory(
+    setup: Setup, variants: Scored, rounds: int, report: Report = lambda done, total: None
+) -> dict[Variant, Memory]:
     """In rounds of child processes, each beginning with a baseline process: allocators differ from time to time."""
-    baselines: list[Peaks] = []
-    found: dict[Variant, list[Peaks]] = {variant: [] for variant in variants}
-    done, total = 0, rounds * (1 + len(variants))
-    for _ in range(rounds):
-        for variant, detectors in ((None, ()), *variants.items()):
-            peaks = _in_child(_peaks, setup, variant or BASELINE, tuple(detectors))
-            (baselines if variant is None else found[variant]).append(peaks)
-            done += 1
-            report(done, total)
-    return {variant: Memory(peaks, baselines) for variant, peaks in found.items()}
+    found: dict[Variant, Memory] = {variant: [] for variant in variants}
+    total = rounds * (1 + len(variants))
+    for start in range(0, total, 1 + len(variants)):
+        baseline = _in_child(_peaks, setup, BASELINE, ())
+        report(start + 1, total)
+        for number, (variant, detectors) in enumerate(variants.items(), start + 2):
+            found[variant].append((_in_child(_peaks, setup, variant, detectors), baseline))
+            report(number, total)
+    return found
 
 
 def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     return_freed_memory()
     with TemporaryDirectory() as folder:
         bench = setup.build(Path(folder))
-        bench.briefly().run(variant.recipe, variant.signals, Path(folder))  # loads what is loaded once
+        bench.briefly().run(variant, Path(folder) / "run")  # loads what is loaded once
         with peak_memory() as of_run:
-            run = bench.run(variant.recipe, variant.signals, Path(folder))
+            run = bench.run(variant, Path(folder) / "run")
         scoring = {}
         for detector in detectors:
             with peak_memory() as of_scoring:

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
 from benchmark.disk import MappedRows, new_array
 from benchmark.networks import Backbone
+from benchmark.networks.last_block import WholeBlock
 from benchmark.networks.loading import load_backbone, set_up_torch, untrained_backbone
 from benchmark.networks.preprocessing import preprocess
-from benchmark.overhead.benches import Workbench
-from benchmark.record.history import Stopwatch
+from benchmark.networks.split_model import SplitModel
+from benchmark.overhead.measure import Workbench
 from benchmark.runs import Sources, Unit
 from benchmark.runs.training_job import dataset_of, training_data
 from benchmark.seeds import numpy_generator
@@ -32,29 +32,10 @@ class OnDataset:
     sources: Sources
     samples: int
 
-    @property
-    def setting(self) -> dict[str, object]:
-        """The columns that describe what is measured."""
-        run, training, info = self.unit.run, self.unit.run.training, self.unit.info
-        stopwatch = Stopwatch(training.device, training.threads)
-        return {
-            "dataset": run.dataset,
-            "backbone": run.backbone.name,
-            "image_size": run.backbone.image_size,
-            "path": "plain" if training.plain else "fast",
-            "epochs": training.epochs,
-            "batch_size": training.batch_size,
-            "classes": info.num_classes,
-            "training_samples": info.sizes[0],
-            "threads": training.threads,
-            "device": training.device,
-            "clock": "processor" if stopwatch.counts_processor_time else "wall",
-        }
-
     def build(self, folder: Path) -> Workbench:
         unit, settings = self.unit, self.unit.run.training
         set_up_torch(settings.threads)
-        whole, device = training_data(unit, self.sources), torch.device(settings.device)
+        whole, weights = training_data(unit, self.sources), self.sources.weights_file
         count = min(self.samples, unit.info.sizes[0])
         rows = np.linspace(0, unit.info.sizes[0] - 1, count).round().astype(np.int64)
 
@@ -63,8 +44,7 @@ class OnDataset:
             return preprocess([everything[row : row + 1][0] for row in rows[start:stop]], unit.run.backbone)
 
         data = TrainingData(whole.train.subset(rows), _few(whole.validation), _few(whole.test), whole.num_classes)
-        weights = self.sources.weights_file
-        model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, device, settings.plain)
+        model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, settings.device, settings.plain)
         return Workbench(data, settings, model, images)
 
 
@@ -78,6 +58,13 @@ class Synthetic:
 
     def build(self, folder: Path) -> Workbench:
         set_up_torch(self.training.threads)
+        model, features = self.network_and_features(folder)
+        labels = numpy_generator(0, "synthetic labels").integers(0, self.classes, self.samples)
+        train, size = LabelledFeatures(features, torch.from_numpy(labels)), TINY_NETWORK.image_size
+        data = TrainingData(train, _few(train), _few(train), self.classes)
+        return Workbench(data, self.training, model, lambda start, stop: torch.rand(stop - start, 3, size, size))
+
+    def network_and_features(self, folder: Path) -> tuple[SplitModel, Rows]:
         model, size = untrained_backbone(TINY_NETWORK, self.classes), TINY_NETWORK.image_size
         with torch.no_grad():
             shape = model.features(torch.rand(2, 3, size, size)).shape[1:]
@@ -86,38 +73,17 @@ class Synthetic:
         for start in range(0, self.samples, 4096):
             rows[start : start + 4096] = generator.standard_normal(rows[start : start + 4096].shape)
         rows.flush()
-        labels = torch.from_numpy(generator.integers(0, self.classes, self.samples))
-        train = LabelledFeatures(MappedRows(folder / "features.npy", slice(None)), labels)
-        data = TrainingData(train, _few(train), _few(train), self.classes)
-        return Workbench(data, self.training, model, lambda start, stop: torch.rand(stop - start, 3, size, size))
+        return model, MappedRows(folder / "features.npy", slice(None))
 
 
 @dataclass(frozen=True)
-class ObjectiveOnly:
+class ObjectiveOnly(Synthetic):
     """A network of one weight per class on a constant feature, so that millions of samples can be measured."""
 
-    samples: int
-    classes: int
-    training: TrainingSettings
-
-    def build(self, folder: Path) -> Workbench:
-        set_up_torch(self.training.threads)
-        labels = torch.from_numpy(numpy_generator(0, "synthetic").integers(0, self.classes, self.samples))
-        train = LabelledFeatures(np.broadcast_to(np.float32(1), (self.samples, 1)), labels)
-        data = TrainingData(train, _few(train), _few(train), self.classes)
-        model = cast(Any, _OneLayer(self.classes))
-        return Workbench(data, self.training, model, lambda start, stop: torch.empty(0))
-
-
-class _OneLayer(nn.Module):
-    """What the training loop needs of a SplitModel."""
-
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.tail = nn.Linear(1, classes, bias=False)
-
-    def trained(self) -> dict[str, nn.Parameter]:
-        return dict(self.named_parameters())
+    def network_and_features(self, folder: Path) -> tuple[SplitModel, Rows]:
+        layer = nn.Linear(1, self.classes, bias=False)
+        model = SplitModel(layer, WholeBlock(layer), (), "one layer", is_plain=True)
+        return model, np.broadcast_to(np.float32(1), (self.samples, 1))
 
 
 def _few(split: LabelledFeatures) -> LabelledFeatures:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.overhead.charges import Observation, Variant, share_of_training, variant_for
+from benchmark.overhead.charges import Observation, Variant, median_interval, variant_for
 from benchmark.overhead.measure import measure_seconds
 from benchmark.overhead.setups import Synthetic
 from benchmark.statistics import mixture
@@ -29,18 +29,18 @@ ALONE = {
 def observed() -> dict[Variant, list[Observation]]:
     setup = Synthetic(SAMPLES, 8, TrainingSettings(epochs=11))
     variants: dict[Variant, tuple] = {variant_for([detector_named(name)]): () for name in ALONE.values()}
-    return measure_seconds(setup, variants, 6, lambda done, total: None)
+    return measure_seconds(setup, variants, rounds=6)
 
 
 @pytest.mark.parametrize("what", ALONE)
 def test_recording(observed: dict[Variant, list[Observation]], what: str, compare: Note) -> None:
     """Of a very small network, so that what is added is a large share; the ratio is to its standard training."""
     runs = observed[variant_for([detector_named(ALONE[what])])]
-    added = share_of_training(runs, lambda run: run.objective + sum(run.signals.values()))
-    print(f"\n{what}: {100 * added.median:.1f} % of standard training [{100 * added.low:.1f}, {100 * added.high:.1f}]")
+    added, low, high = median_interval([(run.objective + sum(run.signals.values())) / run.base for run in runs])
+    print(f"\n{what}: {100 * added:.1f} % of standard training [{100 * low:.1f}, {100 * high:.1f}]")
     network = f"test_vit, {SAMPLES:,} samples"
     base = float(np.median([run.base for run in runs]))
-    compare(f"recording, {what}", network, added.median * base, added.median, "standard training")
+    compare(f"recording, {what}", network, added * base, added, "standard training")
 
 
 def trust_like(kind: str) -> np.ndarray:
