@@ -70,9 +70,8 @@ def overhead_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
 def cost_tables(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """One per setting and line-up."""
     tables = []
-    for _, group in rows.groupby(SETTING, sort=True):
-        for line_up in dict.fromkeys(group["line_up"]):
-            part = group[group["line_up"] == line_up]
+    for _, group in rows.groupby(SETTING):
+        for line_up, part in group.groupby("line_up", sort=False):
             setting = describe_setting(part.iloc[0], SETTING[:-1])
             title = f"Cost, {line_up} line-up: {setting}, measured on {_samples(part)} samples"
             tables.append((title, _cost_table(part.sort_values("alone", kind="stable"))))
@@ -97,7 +96,7 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
             "recording": rows["recording"].map(percent),
             "scoring": rows["scoring"].map(percent),
             "in the line-up": rows["shared"].map(percent),
-            "memory": _cells(rows, lambda row: _memory(row["memory_bytes"], row["memory_floor_bytes"])),
+            "memory": rows.apply(_memory, axis=1),
             "while scoring": rows["scoring_memory_bytes"].map(_bytes),
             "disk": rows["disk_bytes"].map(_bytes),
             "slower steps": _with_interval(rows, "slower_steps"),
@@ -106,23 +105,24 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _memory(added: float, floor: float) -> str:
+def _memory(row: pd.Series) -> str:
     """Added memory, or that it is less than two baseline processes differ by."""
+    added, floor = row["memory_bytes"], row["memory_floor_bytes"]
     return f"< {_bytes(floor)}" if added <= floor else _bytes(added)
 
 
 def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
     """A row per operation that LiNC adds, a column per setting."""
-    cells = rows.assign(title=short_titles(rows), cell=_with_interval(rows, "share"))
-    table = cells.pivot(index="term", columns="title", values="cell")
-    table = table.loc[list(dict.fromkeys(rows["term"])), list(dict.fromkeys(cells["title"]))]
-    return table.fillna("–").reset_index().rename(columns={"term": "what LiNC adds"}).rename_axis(columns=None)
+    table = pd.DataFrame({"what LiNC adds": rows["term"].unique()})
+    for title, own in rows.groupby(short_titles(rows), sort=False):
+        table[title] = table["what LiNC adds"].map(_with_interval(own.set_index("term"), "share")).fillna("–")
+    return table
 
 
 def short_titles(rows: pd.DataFrame) -> pd.Series:
     """Data set and path of each row's setting, and the other columns in which the rows differ."""
     columns = varying_columns(rows, SETTING, always=("dataset", "path"))
-    return _cells(rows, lambda row: describe_setting(row, columns))
+    return rows.apply(describe_setting, axis=1, columns=columns)
 
 
 def growth_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -198,11 +198,7 @@ def _with_interval(rows: pd.DataFrame, column: str) -> pd.Series:
     def cell(row: pd.Series) -> str:
         return f"{percent(row[column])} [{_number(row[f'{column}_low'])}, {_number(row[f'{column}_high'])}]"
 
-    return _cells(rows, cell)
-
-
-def _cells(rows: pd.DataFrame, cell: Callable[[pd.Series], str]) -> pd.Series:
-    return pd.Series([cell(row) for _, row in rows.iterrows()], index=rows.index, dtype=str)
+    return rows.apply(cell, axis=1)
 
 
 def percent(share: float) -> str:
