@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
@@ -40,7 +41,7 @@ from benchmark.overhead.figures import CAPTIONS, overhead_drawings
 from benchmark.overhead.growth import Point
 from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, measure_round, measure_seconds
 from benchmark.overhead.memory import peak_memory
-from benchmark.overhead.setups import Synthetic
+from benchmark.overhead.setups import synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from benchmark.record.history import (
@@ -192,11 +193,11 @@ class Worker(Recorder):
         work(self.seconds)
 
 
-SMALL = Synthetic(256, 4, TrainingSettings(epochs=2))
+small = partial(synthetic, 256, 4, TrainingSettings(epochs=2))
 
 
 def test_what_a_recorder_takes_is_charged_to_it_and_to_nobody_else(tmp_path: Path) -> None:
-    bench = SMALL.build(tmp_path)
+    bench = small(tmp_path)
     variant = Variant(Standard(), (Slow(), TRAIN_LOGITS))
     measure_round(bench.briefly(), {variant: ()}, 0, tmp_path / "run")
     run = measure_round(bench, {variant: ()}, 0, tmp_path / "run")[variant]
@@ -223,7 +224,7 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
             work(0.02)
             return features[rows]
 
-    bench = SMALL.build(tmp_path)
+    bench = small(tmp_path)
     features = np.asarray(bench.data.train.features[np.arange(256)])
     train = replace(bench.data.train, features=SlowRows())
     slow = replace(bench, data=replace(bench.data, train=train))
@@ -235,7 +236,7 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
 
 
 def test_a_run_does_not_change_the_next(tmp_path: Path) -> None:
-    bench, records = SMALL.build(tmp_path), []
+    bench, records = small(tmp_path), []
     for name in ("one", "two"):
         records.append(bench.run(Variant(Standard(), (TRAIN_LOGITS,)), tmp_path / name).record)
     assert (records[0][TRAIN_LOGITS] == records[1][TRAIN_LOGITS]).all()
@@ -260,28 +261,24 @@ def test_baseline_runs_come_before_and_after_every_run(tmp_path: Path) -> None:
 class TellsItsProcess:
     """A bench whose objective seems to take as many seconds as the number of its process."""
 
+    folder: Path
     brief: bool = False
 
-    def build(self, folder: Path) -> "TellsItsProcess":
-        return self
-
     def briefly(self) -> "TellsItsProcess":
-        return TellsItsProcess(brief=True)
+        return replace(self, brief=True)
 
     def run(self, variant: Variant, folder: Path) -> Measured:
         return measured({OBJECTIVE: 0 if self.brief else os.getpid()})
 
 
-@dataclass(frozen=True)
-class Killed:
-    def build(self, folder: Path) -> Synthetic:
-        os._exit(9)
+def killed(folder: Path) -> None:
+    os._exit(9)
 
 
 def test_every_round_is_a_new_process_and_warm_up_does_not_count() -> None:
     reports: list[tuple[int, int]] = []
     variant = Variant(LiNCRecipe(), ())
-    runs = measure_seconds(TellsItsProcess(), {variant: ()}, 2, lambda *report: reports.append(report))[variant]
+    runs = measure_seconds(TellsItsProcess, {variant: ()}, 2, lambda *report: reports.append(report))[variant]
     processes = {run.laps[OBJECTIVE][0] for run in runs}
     assert len(processes) == 2
     assert not processes & {0, os.getpid()}
@@ -290,7 +287,7 @@ def test_every_round_is_a_new_process_and_warm_up_does_not_count() -> None:
 
 def test_a_measuring_process_that_is_killed_says_what_to_do() -> None:
     with pytest.raises(LincBenchError, match=r"was killed\. If memory ran out, measure fewer --samples"):
-        measure_seconds(Killed(), {BASELINE: ()}, 1)
+        measure_seconds(killed, {BASELINE: ()}, 1)
 
 
 def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
@@ -490,7 +487,7 @@ def test_growth_says_what_it_does_not_listen_to(fails: Callable[..., str], tmp_p
 
 def test_what_a_signal_needs_is_what_it_takes(tmp_path: Path) -> None:
     """Plans and the table for ImageNet rely on it; only an embedding's size depends on the network."""
-    bench = SMALL.build(tmp_path)
+    bench = small(tmp_path)
     for detector in DETECTORS:
         variant = variant_for([detector])
         record = bench.run(variant, tmp_path / detector.name).record

@@ -15,7 +15,7 @@ from benchmark.disk.tables import matches, merge_rows
 from benchmark.execution.progress import Progress
 from benchmark.overhead.charges import Row, of_same_recipe, variant_for, variants_for
 from benchmark.overhead.measure import measure_memory, measure_seconds
-from benchmark.overhead.setups import ObjectiveOnly, Synthetic
+from benchmark.overhead.setups import objective_only, synthetic
 from benchmark.overhead.tables import IMAGENET, OWN_STATE
 from benchmark.record import RunShape
 from benchmark.training import TrainingSettings
@@ -35,8 +35,9 @@ class Point:
     classes: int = 8
     epochs: int = LiNCRecipe().min_epochs  # enough for all phases
 
-    def setup(self, kind: type[Synthetic] = Synthetic) -> Synthetic:
-        return kind(self.samples, self.classes, TrainingSettings(epochs=self.epochs))
+    @property
+    def sizes(self) -> tuple[int, int, TrainingSettings]:
+        return self.samples, self.classes, TrainingSettings(epochs=self.epochs)
 
     def row(self, quantity: str, detector: str, added: float, baseline: float, recorded: int) -> Row:
         """`recorded` are the bytes that the detector leaves on disk."""
@@ -73,7 +74,7 @@ def _seconds(point: Point) -> Iterator[Row]:
     """Of every detector, in runs that those of one recipe share; each is charged the whole cost of what it reads."""
     by_recipe = [of_same_recipe(detector, DETECTORS) for detector in DETECTORS]
     variants = {variant_for(readers): readers for readers in by_recipe}
-    observed = measure_seconds(point.setup(), variants, rounds=3 if point.samples <= SMALL else 1)
+    observed = measure_seconds(partial(synthetic, *point.sizes), variants, rounds=3 if point.samples <= SMALL else 1)
     for variant, readers in variants.items():
         runs = observed[variant]
         base = float(np.median([run.base for run in runs]))
@@ -86,7 +87,8 @@ def _seconds(point: Point) -> Iterator[Row]:
 def _bytes(point: Point) -> Iterator[Row]:
     """Peak memory of every detector alone, in training and recording or in scoring; with and without its record."""
     variants = variants_for(DETECTORS)
-    for variant, ((peaks, baseline),) in measure_memory(point.setup(), variants, rounds=1).items():
+    memory = measure_memory(partial(synthetic, *point.sizes), variants, rounds=1)
+    for variant, ((peaks, baseline),) in memory.items():
         added = peaks.run - baseline.run
         for detector in variants[variant]:
             for quantity, of_run in (("bytes", added), ("bytes beyond the record", added - peaks.held)):
@@ -97,7 +99,7 @@ def _bytes(point: Point) -> Iterator[Row]:
 def _state(point: Point) -> Iterator[Row]:
     """Of LiNC's objective alone, compared with cross-entropy."""
     own = variant_for([LiNC(LiNCRecipe(warm_up=1, soft_epochs=1))])
-    setup, rounds = point.setup(ObjectiveOnly), 3 if point.samples <= NOT_LARGE else 1
+    setup, rounds = partial(objective_only, *point.sizes), 3 if point.samples <= NOT_LARGE else 1
     runs = measure_seconds(setup, {own: ()}, rounds)[own]
     recorded = sum(runs[0].recorded.values())
     seconds, base = np.median([(run.objective, run.base) for run in runs], axis=0)

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
 from torch import Tensor
@@ -71,10 +71,7 @@ class Workbench:
         return Measured(history.laps, outside_clocks, record)
 
 
-class Setup(Protocol):
-    """Can be sent to another process, and makes the same bench there."""
-
-    def build(self, folder: Path) -> Workbench: ...
+Setup = Callable[[Path], Workbench]  # can be sent to another process; the folder is for files of its own
 
 
 def measure_seconds(
@@ -96,7 +93,7 @@ def measure_seconds(
 
 def _round_after_warm_up(setup: Setup, variants: Scored, turn: int) -> dict[Variant, Observation]:
     with TemporaryDirectory() as folder:
-        bench = setup.build(Path(folder))
+        bench = setup(Path(folder))
         measure_round(bench.briefly(), variants, turn, Path(folder) / "run")
         return measure_round(bench, variants, turn, Path(folder) / "run")
 
@@ -170,7 +167,7 @@ def measure_memory(
 def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Peaks:
     return_freed_memory()
     with TemporaryDirectory() as folder:
-        bench = setup.build(Path(folder))
+        bench = setup(Path(folder))
         bench.briefly().run(variant, Path(folder) / "run")  # loads what is loaded once
         with peak_memory() as of_run:
             run = bench.run(variant, Path(folder) / "run")

@@ -23,10 +23,10 @@ from benchmark.overhead.charges import (
     variants_for,
 )
 from benchmark.overhead.measure import Memory, measure_memory, measure_seconds
-from benchmark.overhead.setups import OnDataset
+from benchmark.overhead.setups import on_dataset
 from benchmark.overhead.tables import SETTING
 from benchmark.record.history import Stopwatch
-from benchmark.runs import Grid, LineUp, Sources, Study, plan_study
+from benchmark.runs import Grid, LineUp, Plan, Sources, Study, Unit, plan_study
 from benchmark.runs.inputs import prepare_inputs
 from detectors import Detector
 
@@ -39,56 +39,58 @@ MORE_SAMPLES = 10  # times as many for a recipe of its own: some of its cost, as
 def profile(grid: Grid, sources: Sources, rounds: int, samples: int, progress: Progress) -> None:
     """Writes a row per detector into overhead.csv, and the terms of LiNC's cost into overhead_terms.csv."""
     for dataset in grid.datasets:
-        setup = _prepared(replace(grid, datasets=(dataset,)), sources, samples, progress)
-        rows, terms = _measure(setup, grid.line_ups, rounds, progress)
+        plan = _prepared(replace(grid, datasets=(dataset,)), sources, progress)
+        rows, terms = _measure(plan, grid.line_ups, rounds, samples, progress)
         merge_rows(sources.results, "overhead", rows, partial(matches, [*SETTING, "line_up"], rows))
         merge_rows(sources.results, "overhead_terms", terms, partial(matches, SETTING, terms))
 
 
-def _prepared(grid: Grid, sources: Sources, samples: int, progress: Progress) -> OnDataset:
-    """A standard training whose features and labels are on disk."""
+def _prepared(grid: Grid, sources: Sources, progress: Progress) -> Plan:
+    """Of one standard training, whose features and labels are then on disk."""
     setting = replace(grid, rates=(RATE,), noise_seeds=(0,), training_seeds=(0,), recipes=(BASELINE.recipe,))
     plan = plan_study(Study("profile", "", (setting,)), sources, force=True)
     unit = next(unit for unit in plan.units if unit.run.recipe == BASELINE.recipe)
-    prepare_inputs(replace(plan, units=(unit,), to_train={unit: "to be measured"}), InProcessExecutor(), progress)
-    return OnDataset(unit, plan.sources, samples)
+    plan = replace(plan, units=(unit,), to_train={unit: "to be measured"})
+    prepare_inputs(plan, InProcessExecutor(), progress)
+    return plan
 
 
 def _measure(
-    setup: OnDataset, line_ups: Sequence[LineUp], rounds: int, progress: Progress
+    plan: Plan, line_ups: Sequence[LineUp], rounds: int, samples: int, progress: Progress
 ) -> tuple[list[Row], list[Row]]:
     """The rows of overhead.csv and of overhead_terms.csv."""
+    unit = plan.units[0]
     entries = [(line_up, detector) for line_up in line_ups for detector in line_up.detectors]
     alone = variants_for(detector for _, detector in entries)
     together = [variant_for(of_same_recipe(detector, line_up.detectors)) for line_up, detector in entries]
     variants = dict.fromkeys(together, ()) | alone
-    setting = _setting(setup) | {"rounds": rounds}
+    setting = _setting(unit) | {"rounds": rounds}
     title = "{dataset}, {path} path".format_map(setting)
     with progress.counting(f"{title}: memory, runs") as report:
         # The baseline, measured like any other variant, says what a difference between two processes means.
-        memory = measure_memory(_short(setup, alone), {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
+        setup = partial(on_dataset, _shortened(unit, alone), plan.sources, samples)
+        memory = measure_memory(setup, {BASELINE: [], **alone}, MEMORY_ROUNDS, report)
     observed: dict[Variant, list[Observation]] = {}
-    sizes = {variant: setup.samples * _sample_factor(variant) for variant in variants}
+    sizes = {variant: samples * _sample_factor(variant) for variant in variants}
     for size in dict.fromkeys(sizes.values()):
         some = {variant: detectors for variant, detectors in variants.items() if sizes[variant] == size}
         with progress.counting(f"{title}: seconds, rounds") as report:
-            observed |= measure_seconds(replace(setup, samples=size), some, rounds, report)
-    size = setup.unit.info.sizes[0]
+            observed |= measure_seconds(partial(on_dataset, unit, plan.sources, size), some, rounds, report)
     rows = [
         setting
         | {"line_up": line_up.name, "detector": detector.label}
-        | _whole_training_set(observed[variant_for([detector])], size)
+        | _whole_training_set(observed[variant_for([detector])], unit.shape.samples)
         | shares_of(observed, line_up, detector)
         | _memory_columns(memory, detector)
         | provenance_columns()
         for line_up, detector in entries
     ]
-    return rows, [setting | term | provenance_columns() for term in terms_of(observed, setup.unit.shape.epochs)]
+    return rows, [setting | term | provenance_columns() for term in terms_of(observed, unit.shape.epochs)]
 
 
-def _setting(setup: OnDataset) -> Row:
+def _setting(unit: Unit) -> Row:
     """The columns that describe what is measured."""
-    run, training, info = setup.unit.run, setup.unit.run.training, setup.unit.info
+    run, training, info = unit.run, unit.run.training, unit.info
     stopwatch = Stopwatch(training.device, training.threads)
     return {
         "dataset": run.dataset,
@@ -109,12 +111,11 @@ def _sample_factor(variant: Variant) -> int:
     return MORE_SAMPLES if variant.recipe.records and variant.recipe != BASELINE.recipe else 1
 
 
-def _short(setup: OnDataset, variants: Iterable[Variant]) -> OnDataset:
+def _shortened(unit: Unit, variants: Iterable[Variant]) -> Unit:
     """With as many epochs as the recipes need for all their phases: memory peaks no higher later."""
-    run = setup.unit.run
-    epochs = min(run.training.epochs, max(variant.recipe.min_epochs for variant in variants))
-    shorter = replace(run, training=replace(run.training, epochs=epochs))
-    return replace(setup, unit=replace(setup.unit, run=shorter))
+    training = unit.run.training
+    epochs = min(training.epochs, max(variant.recipe.min_epochs for variant in variants))
+    return replace(unit, run=replace(unit.run, training=replace(training, epochs=epochs)))
 
 
 def _whole_training_set(runs: Sequence[Observation], samples: int) -> Row:

@@ -1,11 +1,13 @@
 """What listening to training takes, signal by signal, and the mixture on a million numbers. Run with `make bench`."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from benchmark.overhead.charges import Observation, Variant, median_interval, variant_for
 from benchmark.overhead.measure import measure_seconds
-from benchmark.overhead.setups import Synthetic
+from benchmark.overhead.setups import synthetic
 from benchmark.statistics import mixture
 from benchmark.statistics.mixture import fit_mixture
 from benchmark.training import TrainingSettings
@@ -27,7 +29,7 @@ ALONE = {
 
 @pytest.fixture(scope="module")
 def observed() -> dict[Variant, list[Observation]]:
-    setup = Synthetic(SAMPLES, 8, TrainingSettings(epochs=11))
+    setup = partial(synthetic, SAMPLES, 8, TrainingSettings(epochs=11))
     variants: dict[Variant, tuple] = {variant_for([detector_named(name)]): () for name in ALONE.values()}
     return measure_seconds(setup, variants, rounds=6)
 
