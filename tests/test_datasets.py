@@ -150,6 +150,12 @@ def test_csv_of_path_and_label(tmp_path: Path) -> None:
     assert load_dataset(str(csv_of(tmp_path, [row.rsplit(",", 1)[0] for row in rows]))).info.sizes == (20, 4, 6)
 
 
+def test_a_csv_row_without_its_split_is_refused_not_dropped(tmp_path: Path) -> None:
+    image_file(tmp_path / "in.png", 1)
+    with pytest.raises(LincBenchError, match=r"Line 3 .* has the split ''; expected train, val or test"):
+        load_dataset(str(csv_of(tmp_path, ["in.png,a,train", "in.png,b"], "path,label,split")))
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [

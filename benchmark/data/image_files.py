@@ -1,22 +1,45 @@
-"""Image files on disk: a folder with one sub-folder per class, or a CSV of path and label."""
+"""Labelled images on disk: an .npz in MedMNIST's layout, a folder with one sub-folder per class, or a CSV."""
 
 import csv
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from benchmark.disk import UNREADABLE, check_unpacked_size
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.seeds import numpy_generator
 
+KEY_OF_SPLIT = {"train": "train", "validation": "val", "test": "test"}  # in an .npz
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
 MOST_DIGITS = 18  # of a class name that is a number
+
+
+class Images(Protocol):
+    """Pictures in a fixed order; a slice gives 8-bit arrays, height × width or height × width × 3."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, window: slice, /) -> Sequence[np.ndarray] | np.ndarray: ...
+
+
+class Split(NamedTuple):
+    images: Images
+    labels: np.ndarray
+
+
+class LabelledFiles(NamedTuple):
+    identity: str  # changes with a name, a label, a split or a pixel
+    class_names: tuple[str, ...]
+    splits: dict[str, Split]
 
 
 @dataclass(frozen=True)
@@ -32,49 +55,71 @@ class FileImages:
         return [decode(path) for path in self.paths[window]]
 
 
-@dataclass(frozen=True)
-class LabelledFiles:
-    root: Path
-    paths: tuple[Path, ...]
-    labels: np.ndarray
-    class_names: tuple[str, ...]
-    splits: tuple[str, ...]
+def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Images and labels of each split; other keys are ignored, and nothing is ever unpickled."""
+    if not zipfile.is_zipfile(path):
+        raise LincBenchError(
+            f"{path} is not a whole .npz file: truncated in a download, or of another format. Fetch it again."
+        )
+    wanted = [f"{key}_{part}" for key in KEY_OF_SPLIT.values() for part in ("images", "labels")]
+    try:
+        check_unpacked_size(path)
+        with np.load(path, allow_pickle=False) as arrays:
+            missing = [key for key in wanted if key not in arrays]
+            if missing:
+                raise LincBenchError(
+                    f"{path} has no {', '.join(missing)}. MedMNIST's layout is {', '.join(wanted)}; "
+                    f"this file has {', '.join(arrays) or 'nothing'}."
+                )
+            return {
+                split: _checked_arrays(path, key, arrays[f"{key}_images"], arrays[f"{key}_labels"])
+                for split, key in KEY_OF_SPLIT.items()
+            }
+    except UNREADABLE as error:
+        raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
 
-    def digest(self) -> str:
-        """Of names, labels, splits and contents."""
 
-        def parts() -> Iterator[bytes]:
-            yield repr(self.class_names).encode()
-            for path, label, split in zip(self.paths, self.labels, self.splits, strict=True):
-                yield repr((path.relative_to(self.root).as_posix(), int(label), split, file_digest(path))).encode()
-
-        return bytes_digest(parts())
+def _checked_arrays(path: Path, key: str, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    has_right_shape = images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 3)
+    if images.dtype != np.uint8 or not has_right_shape or 0 in images.shape[1:3]:
+        raise LincBenchError(
+            f"{key}_images in {path} is {images.dtype} of shape {images.shape}; expected uint8 of shape "
+            "(n, height, width) or (n, height, width, 3)."
+        )
+    n, about = len(images), f"{key}_labels in {path}"
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise LincBenchError(f"{about} has {labels.shape[1]} columns; one label per image is needed.")
+    if labels.shape not in ((n,), (n, 1)):
+        raise LincBenchError(f"{about} has shape {labels.shape} for {n} images; expected ({n},) or ({n}, 1).")
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise LincBenchError(f"{about} is {labels.dtype}; labels are whole numbers from 0.")
+    labels = labels.reshape(n).astype(np.int64)
+    if (labels < 0).any():
+        raise LincBenchError(f"{about} has the negative label {labels.min()}; classes are numbered from 0.")
+    return images, labels
 
 
 def from_folder(folder: Path) -> LabelledFiles:
     """`folder/class/image.png`, split here; or `folder/train/class/image.png` with val and test beside it."""
     named = {child.name: child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in SPLIT_OF_NAME}
-    if named and {SPLIT_OF_NAME[name] for name in named} != set(SPLIT_OF_NAME.values()):
+    if named and {SPLIT_OF_NAME[name] for name in named} != set(KEY_OF_SPLIT):
         raise LincBenchError(
             f"{folder} has {', '.join(named)} but a split folder needs train, val and test; "
             "add what is missing, or put the class folders directly into it; then they are split automatically."
         )
-    roots = named or {"": folder}
-    rows = [
-        (path, label, SPLIT_OF_NAME.get(name))
-        for name, root in roots.items()
-        for path, label in files_by_class(root)
-        if path.suffix.lower() in SUFFIXES and path.is_file()
-    ]
-    empty = [
-        f"{root.name}/{child.name}" for root in roots.values() for child in root.iterdir() if _is_empty_class(child)
-    ]
-    if rows and empty:
+    rows: list[tuple[Path, str, str | None]] = []
+    empty: list[str] = []
+    for name, root in (named or {"": folder}).items():
+        files = [(path, label) for path, label in files_by_class(root) if path.suffix.lower() in SUFFIXES]
+        rows += [(path, label, SPLIT_OF_NAME.get(name)) for path, label in files if path.is_file()]
+        classes = {child.name for child in root.iterdir() if child.is_dir()} - {label for _, label in files}
+        empty += [f"{root.name}/{label}" for label in classes]
+    if not rows:
+        raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
+    if empty:
         raise LincBenchError(
             f"{folder} has class folders without an image: {', '.join(sorted(empty)[:5])}. Remove them."
         )
-    if not rows:
-        raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
     return _labelled(folder, *zip(*rows, strict=True))
 
 
@@ -84,23 +129,17 @@ def files_by_class(root: Path) -> list[tuple[Path, str]]:
     return [(path, path.relative_to(root).parts[0]) for path in files]
 
 
-def _is_empty_class(folder: Path) -> bool:
-    return folder.is_dir() and not any(path.suffix.lower() in SUFFIXES for path in folder.rglob("*"))
-
-
 def from_csv(path: Path) -> LabelledFiles:
     """Columns `path` (relative to the CSV) and `label`; a column `split` with train, val and test is optional."""
-    names, labels, splits = [], [], []
+    rows: list[tuple[Path, str, str | None]] = []
     for line, row in enumerate(read_rows(path), start=2):
-        name, label, split = row["path"] or "", row["label"] or "", row.get("split")
+        label, split = row["label"] or "", row["split"] or "" if "split" in row else None
         if not label:
             raise LincBenchError(f"Line {line} of {path} has no label.")
         if split is not None and split not in SPLIT_OF_NAME:
             raise LincBenchError(f"Line {line} of {path} has the split '{split}'; expected train, val or test.")
-        names.append(file_inside(path, line, name))
-        labels.append(label)
-        splits.append(SPLIT_OF_NAME[split] if split is not None else None)
-    return _labelled(path.parent, names, labels, splits)
+        rows.append((file_inside(path, line, row["path"] or ""), label, SPLIT_OF_NAME[split] if split else None))
+    return _labelled(path.parent, *zip(*rows, strict=True))
 
 
 def read_rows(path: Path) -> list[dict[str, str | None]]:
@@ -139,8 +178,17 @@ def file_inside(path: Path, line: int, name: str) -> Path:
 
 def _labelled(root: Path, paths: Sequence[Path], names: Sequence[str], splits: Sequence[str | None]) -> LabelledFiles:
     class_names, labels = numbered(names)
-    chosen = tuple(stratified_split(labels)) if splits[0] is None else tuple(str(split) for split in splits)
-    return LabelledFiles(root, tuple(paths), labels, class_names, chosen)
+    split_of = stratified_split(labels) if splits[0] is None else splits
+    described = (
+        repr((path.relative_to(root).as_posix(), label, split, file_digest(path))).encode()
+        for path, label, split in zip(paths, labels.tolist(), split_of, strict=True)
+    )
+    members = {name: [i for i, split in enumerate(split_of) if split == name] for name in KEY_OF_SPLIT}
+    return LabelledFiles(
+        f"sha256:{bytes_digest(chain([repr(class_names).encode()], described))}",
+        class_names,
+        {name: Split(FileImages([paths[i] for i in rows]), labels[rows]) for name, rows in members.items()},
+    )
 
 
 def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:

@@ -1,8 +1,7 @@
 """Label noise: makes labels wrong on purpose, and keeps the answer key."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,44 +10,31 @@ from benchmark.seeds import numpy_generator
 
 
 @dataclass(frozen=True)
-class NoiseKind(ABC):
-    """Redraws exactly a share of the labels. All chance comes from the generator; the input is never changed."""
+class NoiseKind:
+    """How the chosen labels are redrawn, from their classes, the number of classes and a generator."""
 
-    name: ClassVar[str]
-    version: ClassVar[int] = 1
-    summary: ClassVar[str]
-
-    def corrupt(
-        self, clean_labels: np.ndarray, num_classes: int, rate: float, generator: np.random.Generator
-    ) -> np.ndarray:
-        given = clean_labels.copy()
-        chosen = generator.choice(len(given), size=round(rate * len(given)), replace=False)
-        given[chosen] = self.redraw(given[chosen], num_classes, generator)
-        return given
-
-    @abstractmethod
-    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray: ...
+    name: str
+    summary: str
+    redraw: Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
+    version: int = 1
 
 
-@dataclass(frozen=True)
-class Symmetric(NoiseKind):
-    name: ClassVar[str] = "symmetric"
-    summary: ClassVar[str] = "exactly that share of labels, each to a uniformly drawn other class"
-
-    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
-        return (labels + generator.integers(1, num_classes, len(labels))) % num_classes
+def _other_classes(labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
+    return (labels + generator.integers(1, num_classes, len(labels))) % num_classes
 
 
-@dataclass(frozen=True)
-class SymmetricInclusive(NoiseKind):
-    name: ClassVar[str] = "symmetric-inclusive"
-    summary: ClassVar[str] = "exactly that share of labels redrawn from all classes, so some stay right by chance"
-
-    def redraw(self, labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
-        return generator.integers(0, num_classes, len(labels))
+def _any_classes(labels: np.ndarray, num_classes: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.integers(0, num_classes, len(labels))
 
 
-NOISE_KINDS: tuple[NoiseKind, ...] = (Symmetric(), SymmetricInclusive())
+NOISE_KINDS = (
+    NoiseKind("symmetric", "exactly that share of labels, each to a uniformly drawn other class", _other_classes),
+    NoiseKind(
+        "symmetric-inclusive",
+        "exactly that share of labels redrawn from all classes, so some stay right by chance",
+        _any_classes,
+    ),
+)
 
 
 def noise_named(name: str) -> NoiseKind:
@@ -73,8 +59,12 @@ class NoiseSettings:
             raise LincBenchError(f"The noise rate is {self.rate:g}; it is a share of the labels, from 0 to 1.{hint}")
 
     def corrupt(self, clean_labels: np.ndarray, num_classes: int, split: str) -> np.ndarray:
+        """A copy in which exactly the share `rate` is redrawn."""
         generator = numpy_generator(self.seed, "noise", split)
-        return noise_named(self.kind).corrupt(clean_labels, num_classes, self.rate, generator)
+        given = clean_labels.copy()
+        chosen = generator.choice(len(given), size=round(self.rate * len(given)), replace=False)
+        given[chosen] = noise_named(self.kind).redraw(given[chosen], num_classes, generator)
+        return given
 
 
 @dataclass(frozen=True)
