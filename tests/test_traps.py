@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings
-from benchmark.disk import checksum, write_json, write_npy
+from benchmark.disk import checksum, write_json
 from benchmark.record import RunRecord
 from benchmark.runs.scores import SCORE_DTYPE, read_scores
 from benchmark.statistics.metrics import detection_metrics
@@ -32,7 +32,7 @@ def test_scores_in_a_file_sorted_by_score_come_back_in_sample_order(tmp_path: Pa
     order = np.argsort(scores)
     table = np.empty(50, dtype=SCORE_DTYPE)
     table["sample"], table["score"] = order, scores[order]
-    write_npy(tmp_path / "sorted.npy", table)
+    np.save(tmp_path / "sorted.npy", table)
     write_json(tmp_path / "sorted.json", {"seconds": 0.1, "crc32": checksum([table.tobytes()])})
     assert (read_scores(tmp_path / "sorted.npy")[0] == scores).all()
 

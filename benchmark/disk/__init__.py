@@ -5,6 +5,7 @@ from benchmark.disk.files import (
     PARTIAL,
     UNREADABLE,
     MappedRows,
+    atomic_file,
     atomic_folder,
     check_unpacked_size,
     checksum,
@@ -16,11 +17,9 @@ from benchmark.disk.files import (
     open_array,
     write_checksums,
     write_json,
-    write_npy,
-    write_npz,
     write_text,
 )
 from benchmark.disk.manifest import Manifest, code_digest
 from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder, slug
-from benchmark.disk.schema import OF_STUDY, ORIGIN, STUDY_TABLES, TABLES
+from benchmark.disk.schema import OF_STUDY, STUDY_TABLES, TABLES

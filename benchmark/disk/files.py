@@ -7,11 +7,11 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
+from typing import BinaryIO
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
@@ -121,28 +121,23 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Yields a file to write; at the end it is renamed to `path`, and on an error it is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid4().int}")  # processes of two machines may have one number
     try:
         with partial.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    buffer = BytesIO()
-    np.savez(buffer, **dict(arrays))  # type: ignore[arg-type]  # its stub takes them for allow_pickle
-    write_bytes(path, buffer.getvalue())
-
-
-def write_npy(path: Path, array: np.ndarray) -> None:
-    buffer = BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    write_bytes(path, buffer.getvalue())
 
 
 def write_json(path: Path, value: Json) -> None:

@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from benchmark.disk.schema import ORIGIN
 from benchmark.identity import Json
 
 CODE = ("benchmark", "detectors")
@@ -23,11 +24,10 @@ def provenance() -> Json:
     }
 
 
-def provenance_columns() -> dict[str, Json]:
-    """The same in columns, for the rows of a table."""
-    about = provenance()
-    libraries = ("python", "torch", "timm", "numpy", "scikit-learn", "medmnist")
-    return {"commit": about["commit"], "machine": about["machine"]} | {one: about["versions"][one] for one in libraries}
+def provenance_columns(about: Json | None = None) -> dict[str, Json]:
+    """The same in columns, for the rows of a table: of this process, or of the run that `about` was noted for."""
+    known = about or provenance()
+    return {column: known[column] if column in known else known["versions"][column] for column in ORIGIN}
 
 
 def commit() -> str:

@@ -1,7 +1,7 @@
-"""The one schema of a results folder's CSV tables: columns with their types, and what identifies a row."""
+"""The one schema of a results folder's CSV tables: columns with their types, and the order of rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 Columns = Mapping[str, type]
@@ -12,15 +12,14 @@ class Table:
     """A series is a column with many values per row, one cell in the file and one row per value in memory."""
 
     name: str
-    key: Columns  # what identifies a row
-    values: Columns
-    series: Columns | None = None
+    single: Columns  # columns with one value per row, those that identify it first
+    series: Columns = field(default_factory=dict)
     order: tuple[str, ...] = ("study", "run")  # what rows are sorted by
 
     @cached_property
     def columns(self) -> dict[str, type]:
         """All of them, in the order in which they are written."""
-        return {**self.key, **self.values, **(self.series or {})}
+        return {**self.single, **self.series}
 
 
 def _columns(names: str) -> dict[str, type]:
@@ -42,96 +41,64 @@ PROFILED = _columns(
     "dataset backbone image_size:int path epochs:int batch_size:int classes:int training_samples:int rounds:int"
     " threads:int device clock"
 )
-OF_TRIAL = _columns(
-    "dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int",
-)
+OF_TRIAL = _columns("dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int")
 BY_PROFILE = ("dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device")
 BY_TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
+
+METRICS = _columns(
+    "line_up detector detector_name detector_options runs_averaged:int epochs_used:int auroc:float auroc_low:float"
+    " auroc_high:float auprc:float auprc_chance:float precision_at_rate:float recall_1:float recall_5:float"
+    " recall_10:float recall_20:float ties:float minus_linc:float minus_linc_low:float minus_linc_high:float"
+    " seconds:float status reason"
+)
+ACCURACY = _columns(
+    "best_test:float last_test:float test_by_noisy_validation:float test_by_clean_validation:float"
+    " best_batch_mean:float last_batch_mean:float"
+)
+CURVES = _columns(
+    "epoch:int train_loss:float train_accuracy:float validation_loss:float validation_accuracy:float test_loss:float"
+    " test_accuracy:float"
+)
+CORRECTIONS = _columns(
+    "warm_up:int soft_epochs:int in_class:int noisy_share:float ambiguous_share:float noisy_precision:float"
+    " noisy_recall:float corrected:int corrected_right:float label_accuracy_before:float label_accuracy_after:float"
+)
 COSTS = ("objective", "recording", "scoring", "alone", "recording_shared", "shared", "slower_steps", "outside_clocks")
-TIMES = _columns("milliseconds:float ratio:float against")
+OVERHEAD = (
+    _columns("measured_samples:int standard_seconds:float disk_bytes:float")
+    | {f"{part}{end}": float for part in (*COSTS, "memory_bytes") for end in ("", "_low", "_high")}
+    | _columns("memory_floor_bytes:float scoring_memory_bytes:float device_bytes:float")
+)
+TERMS = _columns("measured_samples:int term share:float share_low:float share_high:float")
+GROWTH = _columns(
+    "axis samples:int classes:int epochs:int quantity detector added:float baseline:float recorded_bytes:float"
+)
+ERROR_COUNTS = _columns(
+    "share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float"
+) | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str}
+TIMES = _columns("what model milliseconds:float ratio:float against")
 
 STUDY_TABLES = (
-    Table("runs", OF_STUDY, ABOUT_RUNS | _columns("weights path seconds:float") | ORIGIN),
-    Table(
-        "metrics",
-        OF_STUDY,
-        ABOUT_RUNS
-        | _columns(
-            "line_up detector detector_name detector_options runs_averaged:int epochs_used:int auroc:float"
-            " auroc_low:float auroc_high:float auprc:float auprc_chance:float precision_at_rate:float recall_1:float"
-            " recall_5:float recall_10:float recall_20:float ties:float minus_linc:float minus_linc_low:float"
-            " minus_linc_high:float seconds:float status reason"
-        ),
-    ),
-    Table(
-        "accuracy",
-        OF_STUDY,
-        ABOUT_RUNS
-        | _columns(
-            "best_test:float last_test:float test_by_noisy_validation:float test_by_clean_validation:float"
-            " best_batch_mean:float last_batch_mean:float"
-        ),
-    ),
-    Table("auc_by_epochs", OF_ENTRY, {}, _columns("epochs_read:int auroc:float")),
-    Table("roc", OF_ENTRY, {}, _columns("false_positive_rate:float true_positive_rate:float")),
-    Table("agreement", OF_ENTRY, {}, _columns("other rank_correlation:float")),
+    Table("runs", OF_STUDY | ABOUT_RUNS | _columns("weights path seconds:float") | ORIGIN),
+    Table("metrics", OF_STUDY | ABOUT_RUNS | METRICS),
+    Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY),
+    Table("auc_by_epochs", OF_ENTRY, _columns("epochs_read:int auroc:float")),
+    Table("roc", OF_ENTRY, _columns("false_positive_rate:float true_positive_rate:float")),
+    Table("agreement", OF_ENTRY, _columns("other rank_correlation:float")),
     # Of a run, whichever studies it is in: kept once.
-    Table(
-        "curves",
-        _columns("run"),
-        {},
-        _columns(
-            "epoch:int train_loss:float train_accuracy:float validation_loss:float validation_accuracy:float"
-            " test_loss:float test_accuracy:float"
-        ),
-    ),
-    Table("trust_histograms", _columns("run subset"), {}, _columns("from:float to:float count:int")),
-    Table("data_maps", _columns("run subset"), {}, _columns("confidence_from:float variability_from:float count:int")),
-    Table("mixtures", _columns("run component:int"), _columns("mean:float standard_deviation:float weight:float")),
-    Table(
-        "corrections",
-        _columns("run class"),
-        _columns(
-            "warm_up:int soft_epochs:int in_class:int noisy_share:float ambiguous_share:float noisy_precision:float"
-            " noisy_recall:float corrected:int corrected_right:float label_accuracy_before:float"
-            " label_accuracy_after:float"
-        ),
-    ),
+    Table("curves", _columns("run"), CURVES),
+    Table("trust_histograms", _columns("run subset"), _columns("from:float to:float count:int")),
+    Table("data_maps", _columns("run subset"), _columns("confidence_from:float variability_from:float count:int")),
+    Table("mixtures", _columns("run component:int mean:float standard_deviation:float weight:float")),
+    Table("corrections", _columns("run class") | CORRECTIONS),
 )
 OTHER_TABLES = (
-    Table(
-        "overhead",
-        PROFILED | _columns("line_up detector"),
-        _columns("measured_samples:int standard_seconds:float disk_bytes:float")
-        | {f"{part}{end}": float for part in COSTS for end in ("", "_low", "_high")}
-        | _columns(
-            "memory_bytes:float memory_bytes_low:float memory_bytes_high:float memory_floor_bytes:float"
-            " scoring_memory_bytes:float device_bytes:float"
-        )
-        | ORIGIN,
-        order=BY_PROFILE,
-    ),
-    Table(
-        "overhead_terms",
-        PROFILED,
-        _columns("measured_samples:int term share:float share_low:float share_high:float") | ORIGIN,
-        order=BY_PROFILE,
-    ),
-    Table(
-        "overhead_growth",
-        _columns("axis samples:int classes:int epochs:int quantity detector"),
-        _columns("added:float baseline:float recorded_bytes:float") | ORIGIN,
-        order=("quantity", "axis", "detector"),
-    ),
-    Table("audit_precision", OF_TRIAL, _columns("method first:float precision:float"), order=BY_TRIAL),
-    Table(
-        "audit_counts",
-        OF_TRIAL,
-        _columns("share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float")
-        | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str},
-        order=BY_TRIAL,
-    ),
-    Table("speed", _columns("what model"), TIMES, order=("what", "model")),
-    Table("baseline", _columns("what model"), TIMES, order=("what", "model")),
+    Table("overhead", PROFILED | _columns("line_up detector") | OVERHEAD | ORIGIN, order=BY_PROFILE),
+    Table("overhead_terms", PROFILED | TERMS | ORIGIN, order=BY_PROFILE),
+    Table("overhead_growth", GROWTH | ORIGIN, order=("quantity", "axis", "detector")),
+    Table("audit_precision", OF_TRIAL | _columns("method first:float precision:float"), order=BY_TRIAL),
+    Table("audit_counts", OF_TRIAL | ERROR_COUNTS, order=BY_TRIAL),
+    Table("speed", TIMES, order=("what", "model")),
+    Table("baseline", TIMES, order=("what", "model")),
 )
 TABLES = {table.name: table for table in (*STUDY_TABLES, *OTHER_TABLES)}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data import AnswerKey
-from benchmark.disk import ORIGIN
+from benchmark.disk import provenance_columns
 from benchmark.evaluation.figure_data import JudgedRun, corrections, data_map, mixture_components, trust_histogram
 from benchmark.identity import Json, options_of
 from benchmark.record import TRAIN_LOGITS, open_record, read_history, read_metadata
@@ -88,7 +88,7 @@ def _origin(unit: Unit, sources: Sources) -> dict[str, Json]:
         "weights": about["settings"]["backbone"]["weights"],
         "path": about["path"],
         "seconds": round(about["seconds"]["whole run"], 1),
-        **{column: about[column] if column in about else about["versions"][column] for column in ORIGIN},
+        **provenance_columns(about),
     }
 
 

@@ -5,8 +5,10 @@ from concurrent.futures import CancelledError, Executor
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
+
 from benchmark.data.datasets import Dataset
-from benchmark.disk import UNREADABLE, write_npz
+from benchmark.disk import UNREADABLE, atomic_file
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks.features import FeatureJob, compute_features
@@ -91,5 +93,7 @@ def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
     results, run = sources.results, unit.run
     clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
     given = {split: run.noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
-    write_npz(results.answer_key(run.noise_id), clean)
-    write_npz(results.given_labels(run.noise_id), given | {"test": dataset.test.labels})
+    given["test"] = dataset.test.labels
+    for path, labels in ((results.answer_key(run.noise_id), clean), (results.given_labels(run.noise_id), given)):
+        with atomic_file(path) as file:
+            np.savez(file, **labels)  # type: ignore[arg-type]  # its stub takes them for allow_pickle

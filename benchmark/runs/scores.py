@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, checksum, write_json, write_npy
+from benchmark.disk import UNREADABLE, atomic_file, checksum, write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.record import open_record
@@ -29,7 +29,8 @@ def score_record(record_folder: Path, detector: Detector, file: Path) -> None:
     table["sample"], table["score"] = np.arange(n), scores
     about = {"detector": settings_of(detector), "seconds": seconds, "crc32": checksum([table.tobytes()])}
     write_json(file.with_suffix(".json"), about)
-    write_npy(file, table)
+    with atomic_file(file) as opened:
+        np.save(opened, table, allow_pickle=False)
 
 
 def has_scores(file: Path, samples: int) -> bool:
