@@ -169,17 +169,14 @@ class Slow(Signal):
     kind: ClassVar[str] = "slow"
 
     def recorder(self, context: RunContext) -> Recorder:
-        return Worker(self, context)
+        return Worker(context, self.key)
 
 
 class Worker(Recorder):
     seconds = 0.03
 
-    def __init__(self, signal: Signal, context: RunContext) -> None:
-        self.name, self.context = signal.key, context
-
     def at_start(self) -> None:
-        np.save(self.context.folder / f"{self.name}.npy", np.zeros(self.context.shape.samples))
+        np.save(self.context.folder / f"{self.keys[0]}.npy", np.zeros(self.context.shape.samples))
         work(self.seconds)
 
     def after_batch(self, epoch, indices, logits) -> None:

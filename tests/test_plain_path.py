@@ -19,8 +19,7 @@ from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS
 from benchmark.record.history import History
 from benchmark.record.run_record import open_record
 from benchmark.training import CrossEntropy, TrainingSettings
-from benchmark.training.augmentation import flip_and_crop
-from benchmark.training.loop import predict, train
+from benchmark.training.loop import flip_and_crop, predict, train
 from tests.conftest import score_bytes
 
 BACKBONE = Backbone(image_size=32)

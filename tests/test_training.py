@@ -87,7 +87,7 @@ def test_eval_logits_are_those_of_the_finished_epoch_and_train_logits_those_befo
     class Witness(Recorder):
         """Keeps what the loop hands out, and what the network says right after the update."""
 
-        signal = TRAIN_LOGITS
+        keys = ("witness",)
 
         def __init__(self) -> None:
             self.batches: list[tuple[int, np.ndarray, np.ndarray]] = []

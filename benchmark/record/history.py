@@ -1,4 +1,4 @@
-"""What a training run leaves to be read later: a row per epoch, predictions, and what each of its parts took."""
+"""How large a training run is, what each of its epochs gave, and what each of its parts took."""
 
 import time
 from collections import defaultdict
@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class RunShape:
+    """What the shapes of its arrays depend on."""
+
+    epochs: int
+    samples: int
+    classes: int
+
 
 TRAINING_LOOP, THE_OBJECTIVE = ("training",), ("objective",)  # payers that every run has
 
@@ -47,15 +57,6 @@ class Stopwatch:
     def counts_processor_time(self) -> bool:
         return self.device == "cpu" and self.threads == 1
 
-    def now(self) -> float:
-        if self.counts_processor_time:
-            return time.thread_time()
-        if self.device != "cpu":  # it works asynchronously, and the next clock would be charged for its work
-            import torch
-
-            getattr(torch, self.device).synchronize()
-        return time.perf_counter()
-
     def add_background(self, seconds: float) -> None:
         if self.counts_processor_time:
             self.background += seconds
@@ -63,7 +64,13 @@ class Stopwatch:
     @property
     def elapsed(self) -> float:
         """Since an arbitrary moment: only differences have a meaning."""
-        return self.now() + self.background
+        if self.counts_processor_time:
+            return time.thread_time() + self.background
+        if self.device != "cpu":  # it works asynchronously, and the next clock would be charged for its work
+            import torch
+
+            getattr(torch, self.device).synchronize()
+        return time.perf_counter()
 
 
 @dataclass

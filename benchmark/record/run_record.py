@@ -18,7 +18,7 @@ from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.record.history import RECORDING, Charge, History
-from benchmark.record.signals import Signal
+from benchmark.record.signals import EVAL_LOGITS, TRAIN_LOGITS, Signal
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 
@@ -76,19 +76,21 @@ class RunRecord:
             raise LincBenchError(
                 f"given_labels are {labels.dtype} of shape {labels.shape}; expected whole numbers (n,)."
             )
-        logits = [np.asarray(array) for key, array in signals.items() if key in ("train_logits", "eval_logits")]
-        for key, array in signals.items():
-            if key in ("train_logits", "eval_logits") and (np.ndim(array) != 3 or np.shape(array)[1] != len(labels)):
-                raise LincBenchError(f"{key} has shape {np.shape(array)}; expected (epochs, {len(labels)}, classes).")
-        if len({array.shape for array in logits}) > 1:
+        arrays = {key: np.asarray(array).view() for key, array in signals.items()}
+        logits = {signal.key: arrays[signal.key] for signal in (TRAIN_LOGITS, EVAL_LOGITS) if signal.key in arrays}
+        for key, array in logits.items():
+            if array.ndim != 3 or array.shape[1] != len(labels):
+                raise LincBenchError(f"{key} has shape {array.shape}; expected (epochs, {len(labels)}, classes).")
+        shapes = {array.shape for array in logits.values()}
+        if len(shapes) > 1:
             raise LincBenchError("train_logits and eval_logits differ in shape; both are epochs × samples × classes.")
-        classes = num_classes or (logits[0].shape[2] if logits else int(labels.max()) + 1)
+        longest = max(map(len, arrays.values()), default=0)
+        epochs, _, classes = shapes.pop() if shapes else (longest, len(labels), int(labels.max(initial=0)) + 1)
+        classes = num_classes or classes
         if len(labels) and not 0 <= labels.min() <= labels.max() < classes:
             raise LincBenchError(
                 f"given_labels run from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}."
             )
-        epochs = max((len(array) for array in logits), default=max(map(len, signals.values()), default=0))
-        arrays = {key: np.asarray(array).view() for key, array in signals.items()}
         for array in arrays.values():
             array.flags.writeable = False
         return cls(labels, classes, epochs, arrays)

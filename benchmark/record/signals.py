@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from benchmark.identity import own_file
-from benchmark.record.shape import RunShape
+from benchmark.record.history import RunShape
 
 if TYPE_CHECKING:
     from benchmark.record.recorders import Recorder, RunContext
@@ -28,7 +28,8 @@ class Example:
 class Signal:
     """One array of a record, as a value: kind and parameters together are its name.
 
-    A signal without a recorder is left behind by a recipe.
+    It has one number per sample, or per epoch and sample, unless it says otherwise. A signal without a recorder is
+    left behind by a recipe.
     """
 
     kind: ClassVar[str]
@@ -38,9 +39,9 @@ class Signal:
     @property
     def key(self) -> str:
         parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
-        code = [f"v{self.version}"] if self.version > 1 else []
-        code += [own_file(self) or ""] if own_file(self) else []
-        return "-".join([self.kind, *parameters, *code]).replace(" ", "").replace("(", "").replace(")", "")
+        version = f"v{self.version}" if self.version > 1 else None
+        parts = filter(None, (self.kind, *parameters, version, own_file(self)))
+        return "-".join(parts).replace(" ", "").replace("(", "").replace(")", "")
 
     def recorder(self, context: RunContext) -> Recorder | None:
         return None
@@ -59,7 +60,8 @@ class Signal:
 
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         """What this signal may look like for samples of which some are suspicious (1) and others are not (0)."""
-        raise NotImplementedError(f"{type(self).__name__} gives no example of itself, so that nothing can be checked")
+        size = (shape.epochs, shape.samples) if self.per_epoch else shape.samples
+        return 1 + suspicion_N + example.generator.random(size)
 
 
 def recorders_of(signals: Iterable[Signal], context: RunContext) -> list[Recorder]:
@@ -90,7 +92,7 @@ class TrainLogits(_Logits):
     def recorder(self, context: RunContext) -> Recorder:
         from benchmark.record.recorders import TrainLogitsRecorder
 
-        return TrainLogitsRecorder(self.key, context)
+        return TrainLogitsRecorder(context, self.key)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class EvalLogits(_Logits):
     def recorder(self, context: RunContext) -> Recorder:
         from benchmark.record.recorders import EvalLogitsRecorder
 
-        return EvalLogitsRecorder(self.key, context)
+        return EvalLogitsRecorder(context, self.key)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Embedding(Signal):
     def recorder(self, context: RunContext) -> Recorder:
         from benchmark.record.recorders import EmbeddingRecorder
 
-        return EmbeddingRecorder(self.key, context)
+        return EmbeddingRecorder(context, self.key)
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.samples * 1024
@@ -127,26 +129,21 @@ TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()
 
 
 @dataclass(frozen=True)
-class _OneNumberPerSample(Signal):
-    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
-        return 1 + suspicion_N + example.generator.random(shape.samples)
-
-
-@dataclass(frozen=True)
-class GradientNorms(_OneNumberPerSample):
+class GradientNorms(Signal):
     """Norm of each sample's loss gradient over all trained parameters, at the end of one epoch: samples."""
 
     kind: ClassVar[str] = "gradient_norms"
     epoch: int | None = 10  # the last if there are fewer, or if none is named
 
     def recorder(self, context: RunContext) -> Recorder:
-        from benchmark.record.gradient_recorders import GradientNormRecorder
+        from benchmark.record.recorders import GradientNormRecorder
 
-        return GradientNormRecorder(self.key, context, min(self.epoch or context.shape.epochs, context.shape.epochs))
+        last = context.shape.epochs
+        return GradientNormRecorder(context, self.key, min(self.epoch or last, last))
 
 
 @dataclass(frozen=True)
-class InputGradientSpread(_OneNumberPerSample):
+class InputGradientSpread(Signal):
     """Standard deviation over checkpoints of the input gradient, per pixel, averaged over pixels: samples."""
 
     kind: ClassVar[str] = "input_gradient_spread"
@@ -172,7 +169,7 @@ class InputGradientSpread(_OneNumberPerSample):
 
     @classmethod
     def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
-        from benchmark.record.gradient_recorders import InputGradientRecorder, View
+        from benchmark.record.recorders import InputGradientRecorder, View
 
         views = {s.key: [View(epoch, s.output) for epoch in s.epochs_of(context.shape.epochs)] for s in signals}
-        return [InputGradientRecorder(views, context)]
+        return [InputGradientRecorder(context, views)]

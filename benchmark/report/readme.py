@@ -77,7 +77,7 @@ def detectors_table() -> pd.DataFrame:
     """A line for each detector of the suite."""
     from benchmark.paper.numbers import DETECTION
     from benchmark.runs import ORIGINAL
-    from benchmark.training.settings import TrainingSettings
+    from benchmark.training import TrainingSettings
 
     epochs = TrainingSettings().epochs
     return pd.DataFrame(

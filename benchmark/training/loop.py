@@ -1,4 +1,4 @@
-"""The training loop, and nothing else."""
+"""The training loop, with its evaluation and its augmentation."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,7 @@ from benchmark.networks.split_model import SplitModel
 from benchmark.record.history import END_OF_EPOCHS, EVALUATION, OBJECTIVE, PASS, STEPS, History, Stopwatch
 from benchmark.record.recorders import Predict, Recorder
 from benchmark.seeds import torch_generator
-from benchmark.training.augmentation import flip_and_crop
-from benchmark.training.objective import Objective
-from benchmark.training.settings import TrainingSettings
+from benchmark.training.objective import Objective, TrainingSettings
 
 
 def train(
@@ -87,16 +85,11 @@ def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Tensor
     return torch.cat(list(logits_by_batch(tail, split)))
 
 
+@torch.no_grad()
 def logits_by_batch(
-    tail: Callable[[Tensor], Tensor],
-    split: LabelledFeatures,
-    on_read: Callable[[float], None] = lambda seconds: None,
-    batch_size: int = 256,
+    tail: Callable[[Tensor], Tensor], split: LabelledFeatures, on_read: Callable[[float], None] = lambda seconds: None
 ) -> Iterator[Tensor]:
-    for batch in split.in_order(batch_size, on_read):
-        with torch.no_grad():
-            logits = tail(batch)
-        yield logits
+    yield from map(tail, split.in_order(256, on_read))
 
 
 def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: History) -> dict[str, float]:
@@ -112,3 +105,17 @@ def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: His
             row[f"{name}_accuracy"] = int((predicted == split.labels).sum()) / len(split.labels)
             history.predictions[name].append(predicted.cpu().numpy().astype(np.int16))
     return row
+
+
+def flip_and_crop(images_BCHW: Tensor, generator: torch.Generator) -> Tensor:
+    """Each image mirrored or not, and moved by up to an eighth of its size; what moves in is its own mirrored edge.
+
+    Off by default, since the paper does not say what it used.
+    """
+    count, size = len(images_BCHW), images_BCHW.shape[-1]
+    reach = size // 8
+    is_mirrored = torch.rand(count, generator=generator) < 0.5
+    offsets = torch.randint(0, 2 * reach + 1, (count, 2), generator=generator).tolist()
+    mirrored = torch.where(is_mirrored[:, None, None, None].to(images_BCHW.device), images_BCHW.flip(-1), images_BCHW)
+    padded = F.pad(mirrored, (reach,) * 4, mode="reflect")
+    return torch.stack([image[:, y : y + size, x : x + size] for image, (y, x) in zip(padded, offsets, strict=True)])

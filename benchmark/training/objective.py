@@ -1,4 +1,4 @@
-"""What the loop minimises. Cross-entropy is the short case; LiNC is another (detectors/linc.py)."""
+"""What the loop is given: the settings of a training, and the objective that it minimises."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmark.errors import LincBenchError
 from benchmark.record import Signal
 
 if TYPE_CHECKING:
@@ -16,8 +17,29 @@ if TYPE_CHECKING:
     from benchmark.record.recorders import Predict
 
 
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The paper's section on the model and training, as values."""
+
+    epochs: int = 70
+    batch_size: int = 128
+    learning_rate: float = 5e-4
+    weight_decay: float = 1e-4
+    milestones: tuple[int, ...] = (10, 20, 40, 60)
+    decay: float = 0.7
+    seed: int = 0
+    threads: int = 1  # bytes depend on it, so it is a setting; parallelism is over runs
+    device: str = "cpu"
+    plain: bool = False  # the whole network runs in every step, instead of its tail on cached features
+    augment: bool = False  # random flips and crops of the training images
+
+    def __post_init__(self) -> None:
+        if self.augment and not self.plain:
+            raise LincBenchError("Augmentation changes the images in every step, so it needs the plain path.")
+
+
 class Objective:
-    """A loss per batch. May keep state per sample; leaves signals behind."""
+    """A loss per batch. May keep state per sample, and leave signals behind. CrossEntropy is short; LiNC is longer."""
 
     def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
         raise NotImplementedError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from benchmark.record import Signal
-from benchmark.training.objective import CrossEntropy, Objective
-from benchmark.training.settings import TrainingSettings
+from benchmark.training.objective import CrossEntropy, Objective, TrainingSettings
 
 if TYPE_CHECKING:
     from benchmark.data.labelled import TrainingData

@@ -24,8 +24,7 @@ from benchmark.networks import Backbone
 from benchmark.networks.loading import set_up_torch, untrained_backbone
 from benchmark.networks.split_model import SplitModel
 from benchmark.record import TRAIN_LOGITS, RunShape
-from benchmark.record.gradient_recorders import IMAGES_AT_ONCE, View, input_gradients
-from benchmark.record.recorders import Predict, Recorder, RunContext
+from benchmark.record.recorders import IMAGES_AT_ONCE, Predict, Recorder, RunContext, View, input_gradients
 from benchmark.record.signals import InputGradientSpread
 from benchmark.training import CrossEntropy, TrainingSettings
 from benchmark.training.loop import train
@@ -197,7 +196,7 @@ class Turns(Recorder):
     A shared machine drifts by a fifth within a minute; turns of a quarter of a second meet the same drift.
     """
 
-    name, batches = "turns", 8
+    keys, batches = ("turns",), 8
 
     def __init__(self, before: threading.Semaphore, after: threading.Semaphore, warm_up: int) -> None:
         self.before, self.after, self.warm_up = before, after, warm_up
