@@ -30,8 +30,8 @@ def small(odd_or_even: Path) -> Iterator[Study]:
     small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)), one_seed))
     studies = {study.name: study for study in (*STUDIES, small)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("benchmark.cli.verify.STUDIES", tuple(studies.values()))
-        patch.setattr("benchmark.cli.verify.study_named", studies.__getitem__)
+        patch.setattr("benchmark.cli.upkeep.STUDIES", tuple(studies.values()))
+        patch.setattr("benchmark.cli.upkeep.study_named", studies.__getitem__)
         patch.setattr("benchmark.cli.studies.study_named", studies.__getitem__)
         patch.setattr("benchmark.cli.studies.make_report", lambda *_: None)
         yield small

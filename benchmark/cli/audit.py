@@ -10,9 +10,7 @@ from benchmark.audit.run_audit import RATES as FLAG_RATES
 from benchmark.audit.run_audit import audit
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.audit.trials import RATES, try_audit
-from benchmark.cli.terminal import say, terminal
-from benchmark.disk import ResultsFolder
-from benchmark.display.tables import for_terminal
+from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import report_trials
@@ -57,10 +55,10 @@ def apply_decisions(options: argparse.Namespace) -> int:
 
 
 def run_trials(options: argparse.Namespace) -> int:
-    results, progress = ResultsFolder(options.results), Progress(terminal(stderr=True))
-    results.prepare()
-    try_audit(options.paths, options.rate or RATES, range(options.trials), _settings(options), results, progress)
-    report_trials(results, terminal())
+    options.results.prepare()
+    rates, seeds, progress = options.rate or RATES, range(options.trials), Progress(terminal(stderr=True))
+    try_audit(options.paths, rates, seeds, _settings(options), options.results, progress)
+    report_trials(options.results, terminal())
     return 0
 
 
@@ -77,4 +75,4 @@ def _settings(options: argparse.Namespace) -> AuditSettings:
 def _print_rates(title: str, rates: pd.DataFrame) -> None:
     if len(rates):
         shares = {name: rates[name].map("{:.1%}".format).replace("nan%", "–") for name in SHARES if name in rates}
-        terminal().print(for_terminal(title, rates.assign(**shares)))
+        print_table(title, rates.assign(**shares))

@@ -12,56 +12,60 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.disk import DEFAULT_RESULTS
+from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    _listen_for_sigterm()
+    if threading.current_thread() is threading.main_thread():  # other threads cannot set signal handlers
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         options = command_line().parse_args(arguments)
         command = pkgutil.resolve_name(f"benchmark.cli.{options.command}")
         return int(command(options))
     except LincBenchError as error:
-        return _fail(f"error: {error}")
-    except Terminated:
-        return _fail("Terminated. Finished work is kept; rerun the same command to continue.", exit_code=143)
-    except KeyboardInterrupt:
-        return _fail("Interrupted. Finished work is kept; rerun the same command to continue.", exit_code=130)
+        message, exit_code = f"error: {error}", 1
+    except KeyboardInterrupt as error:
+        what, exit_code = ("Terminated", 143) if error.args == (signal.SIGTERM,) else ("Interrupted", 130)
+        message = f"{what}. Finished work is kept; rerun the same command to continue."
     except OSError as error:
         if error.strerror is None:
             raise
         where = f" ({error.filename})" if error.filename else ""
-        return _fail(
-            f"error: {error.strerror}{where}. Finished work is kept. Fix the cause, free some space or choose another "
-            "folder (see --help), then rerun the same command."
-        )
-
-
-def _fail(message: str, exit_code: int = 1) -> int:
+        message, exit_code = f"error: {error.strerror}{where}. Finished work is kept. Fix the cause, free some space", 1
+        message += " or choose another folder (see --help), then rerun the same command."
     from benchmark.cli.terminal import say
 
     say(message, stderr=True)
     return exit_code
 
 
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end, as a cluster does when a job's time is up."""
+def _terminate(number: int, frame: object) -> None:
+    """SIGTERM, which a cluster sends when time is up, ends a command as Ctrl-C does: locks are freed, workers end."""
+    raise KeyboardInterrupt(number)
 
 
-def _listen_for_sigterm() -> None:
-    """SIGTERM ends a command as Ctrl-C does: locks are freed, workers end, and a message says so."""
-
-    def stop(number: int, frame: object) -> None:
-        raise Terminated
-
-    if threading.current_thread() is threading.main_thread():  # other threads cannot set signal handlers
-        signal.signal(signal.SIGTERM, stop)
+SHARED: dict[str, dict[str, Any]] = {  # options of several commands
+    "--backbone": {"help": "any timm name"},
+    "--image-size": {"least": 8, "most": 2048, "metavar": "PIXELS"},
+    "--weights": {"type": Path, "metavar": "FILE", "help": "safetensors or pth file for the backbone"},
+    "--workers": {"least": 1, "most": 4096, "help": "runs at a time; default: as many as there are processors"},
+    "--seeds": {"least": 1, "most": 100, "help": "trainings to average", "default": 1, "metavar": "N"},
+    "--data-root": {
+        "type": Path,
+        "metavar": "DIR",
+        "help": "folder of MedMNIST files, which are downloaded into it; default: MedMNIST's own, ~/.medmnist",
+    },
+    "--results": {
+        "type": lambda text: ResultsFolder(Path(text)),
+        "metavar": "DIR",
+        "default": ResultsFolder(),
+        "help": f"results folder; default: {ResultsFolder().root}",
+    },
+}
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Adds the kinds of options that many commands have."""
-
     def add_number(self, option: str, least: int, most: int, help: str | None = None, **settings: Any) -> None:
         """A whole number from `least` to `most`."""
 
@@ -73,19 +77,10 @@ class CommandParser(argparse.ArgumentParser):
         default = f"; default: {settings['default']}" if "default" in settings else ""
         self.add_argument(option, type=number, help=f"{help}{default}" if help else None, **settings)
 
-    def add_workers(self) -> None:
-        self.add_number("--workers", 1, 4096, "runs at a time; default: as many as there are processors")
-
-    def add_weights(self) -> None:
-        self.add_argument("--weights", type=Path, metavar="FILE", help="safetensors or pth file for the backbone")
-
-    def add_data_root(self) -> None:
-        where = "folder of MedMNIST files, which are downloaded into it; default: MedMNIST's own, ~/.medmnist"
-        self.add_argument("--data-root", type=Path, metavar="DIR", help=where)
-
-    def add_results(self) -> None:
-        where = f"results folder; default: {DEFAULT_RESULTS}"
-        self.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR", help=where)
+    def add_shared(self, *options: str) -> None:
+        for option in options:
+            add = self.add_number if "least" in SHARED[option] else self.add_argument
+            add(option, **SHARED[option])
 
     def add_study(self) -> None:
         """A study and what can be changed in it; each destination is a field of `Overrides`."""
@@ -99,38 +94,39 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)
         self.add_argument("--detector", dest="detectors", action="append", metavar="DETECTOR", help=detector)
         self.add_argument("--line-up", dest="line_ups", action="append", metavar="NAME", help=line_up)
-        self.add_argument("--backbone", help="any timm name")
-        self.add_number("--image-size", 8, 2048, metavar="PIXELS")
+        self.add_shared("--backbone", "--image-size")
         self.add_argument("--feature-dtype", choices=("float16", "float32"), help="precision of the stored features")
         self.add_number("--epochs", 1, 100_000)
         self.add_number("--batch-size", 1, 10**6)
-        self.add_weights()
-        self.add_data_root()
+        self.add_shared("--weights", "--data-root")
         self.add_argument("--device", choices=("auto", "cpu", "cuda", "mps"), help="default: auto")
-
-
-class Commands:
-    def __init__(self, parser: CommandParser) -> None:
-        self._commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(self, name: str, function: str, help: str) -> CommandParser:
-        command = self._commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
-        command.set_defaults(command=function)
-        return command
 
 
 def command_line() -> CommandParser:
     about = "Compare detectors of wrong labels, or audit the labels of your own images."
     parser = CommandParser(prog="linc-bench", description=about)
-    commands = Commands(parser)
-    commands.add("list", "listing:show", "show studies, detectors, data sets, backbones and noise kinds")
-    _add_run(commands.add("run", "studies:run", "train and score a study, then report"))
-    _add_profile(commands.add("profile", "profile:measure", "measure what each detector of a study costs"))
-    report = commands.add("report", "listing:report", "make tables and figures from the results on disk")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, function: str, help: str) -> CommandParser:
+        command = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+        command.set_defaults(command=function)
+        return command
+
+    add("list", "listing:show", "show studies, detectors, data sets, backbones and noise kinds")
+    _add_run(add("run", "studies:run", "train and score a study, then report"))
+    _add_profile(add("profile", "profile:measure", "measure what each detector of a study costs"))
+    report = add("report", "listing:report", "make tables and figures from the results on disk")
     report.add_argument("study", nargs="?", help="default: every study with results")
-    report.add_results()
-    _add_audit(commands)
-    _add_upkeep(commands)
+    report.add_shared("--results")
+    _add_audit(add("audit", "audit:audit_labels", "rank the labels of your own images for review"))
+    _add_review(add("apply-review", "audit:apply_decisions", "put the decisions of a review into a file of labels"))
+    _add_trials(add("try-audit", "audit:run_trials", "audit labels made wrong on purpose; compare with cleanlab"))
+    _add_verify(add("verify", "upkeep:verify_rows", "recompute randomly chosen rows of the results and compare"))
+    _add_features(add("features", "upkeep:features", "list cached features, or remove them"))
+    status = add("status", "upkeep:status", "show which runs are done, running, failed or interrupted")
+    status.add_shared("--results")
+    doctor = add("doctor", "upkeep:doctor", "look for damaged and orphaned files, and those of other versions")
+    doctor.add_shared("--results")
     return parser
 
 
@@ -145,12 +141,12 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--noise", help="noise kind")
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
-    run.add_workers()
+    run.add_shared("--workers")
     run.add_argument("--dask", metavar="ADDRESS", help=f"{dask} for the client of a Python program")
     run.add_argument("--name", help=name)
     run.add_argument("--force", action="store_true", help="train finished runs again")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
-    run.add_results()
+    run.add_shared("--results")
 
 
 def _add_profile(profile: CommandParser) -> None:
@@ -160,53 +156,43 @@ def _add_profile(profile: CommandParser) -> None:
     profile.add_number("--rounds", 6, 1000, "how often each run is measured")  # fewer have no 95 % interval
     profile.add_number("--samples", 32, 10**6, "training samples that are measured")
     profile.add_argument("--growth", action="store_true", help=growth)
-    profile.add_results()
+    profile.add_shared("--results")
 
 
-def _add_audit(commands: Commands) -> None:
-    audit = commands.add("audit", "audit:audit_labels", "rank the labels of your own images for review")
+def _add_audit(audit: CommandParser) -> None:
     audit.add_argument("path", type=Path, help="an image folder, a CSV of path and label, or an .npz")
     audit.add_argument("--out", type=Path, metavar="DIR", help="default: audits/NAME")
     audit.add_argument("--group", metavar="COLUMN", help="a column of the CSV; rates are given by its values too")
     audit.add_number("--shown", 1, 100_000, "samples on the page", default=1000, metavar="N")
     audit.add_number("--thumbnail", 16, 4096, "longest side of an image on the page", default=256, metavar="PIXELS")
+    audit.add_shared("--seeds", "--backbone", "--image-size", "--weights", "--workers")
 
-    apply = commands.add("apply-review", "audit:apply_decisions", "put the decisions of a review into a file of labels")
-    apply.add_argument("audit", type=Path, help="audit.csv")
-    apply.add_argument("decisions", type=Path, nargs="+", help="decisions.csv as the page exports it; or several")
-    apply.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
 
-    trial = commands.add("try-audit", "audit:run_trials", "audit labels made wrong on purpose; compare with cleanlab")
+def _add_review(review: CommandParser) -> None:
+    review.add_argument("audit", type=Path, help="audit.csv")
+    review.add_argument("decisions", type=Path, nargs="+", help="decisions.csv as the page exports it; or several")
+    review.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
+
+
+def _add_trials(trial: CommandParser) -> None:
     paths = "as for `audit`, with correct labels; default: digits"
     trial.add_argument("paths", type=Path, nargs="*", metavar="path", help=paths)
     trial.add_argument("--rate", action="append", type=float, help="share of labels to make wrong; repeatable")
     trial.add_number("--trials", 1, 1000, "trials per rate", default=3, metavar="N")
-    trial.add_results()
-    for command in (audit, trial):
-        command.add_number("--seeds", 1, 100, "trainings to average", default=1, metavar="N")
-        command.add_argument("--backbone", help="any timm name")
-        command.add_number("--image-size", 8, 2048, metavar="PIXELS")
-        command.add_weights()
-        command.add_workers()
+    trial.add_shared("--results", "--seeds", "--backbone", "--image-size", "--weights", "--workers")
 
 
-def _add_upkeep(commands: Commands) -> None:
-    verify = commands.add("verify", "verify:verify_rows", "recompute randomly chosen rows of the results and compare")
+def _add_verify(verify: CommandParser) -> None:
     verify.add_argument("study", nargs="?", help="default: every study whose rows can be recomputed")
     verify.add_number("--sample", 1, 10**6, "rows to recompute", default=5, metavar="N")
     verify.add_number("--seed", 0, 2**31, "which rows; default: other rows every time")
     verify.add_argument("--dataset", action="append", metavar="NAME=PATH", help="the file that was used for a data set")
-    verify.add_workers()
-    verify.add_weights()
-    verify.add_data_root()
+    verify.add_shared("--workers", "--weights", "--data-root", "--results")
 
-    features = commands.add("features", "upkeep:features", "list cached features, or remove them")
+
+def _add_features(features: CommandParser) -> None:
     features.add_argument("action", choices=("list", "clean"))
     features.add_argument("store", nargs="*", help="what to remove, by the names that `list` shows")
     features.add_argument("--unfinished", action="store_true", help="remove every unfinished store")
     features.add_argument("--all", action="store_true", help="remove every store; they are computed again when needed")
-
-    status = commands.add("status", "upkeep:status", "show which runs are done, running, failed or interrupted")
-    doctor = commands.add("doctor", "upkeep:doctor", "look for damaged and orphaned files, and those of other versions")
-    for command in (verify, features, status, doctor):
-        command.add_results()
+    features.add_shared("--results")

@@ -6,7 +6,6 @@ import textwrap
 
 from benchmark.data import NOISE_KINDS
 from benchmark.data.datasets import known_datasets
-from benchmark.disk import ResultsFolder
 from benchmark.networks import SUGGESTED
 from benchmark.runs import STUDIES
 from detectors import DETECTORS
@@ -42,5 +41,5 @@ def report(options: argparse.Namespace) -> int:
     from benchmark.cli.terminal import terminal
     from benchmark.report.make_report import make_report
 
-    make_report(ResultsFolder(options.results), options.study, terminal())
+    make_report(options.results, options.study, terminal())
     return 0

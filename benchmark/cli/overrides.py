@@ -1,10 +1,10 @@
 """What the command line changes in a study."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
@@ -12,8 +12,6 @@ from benchmark.errors import LincBenchError, unknown_name
 from benchmark.runs import Grid, LineUp, Study
 from detectors import LINE_UPS, detector_named
 from detectors.own_files import is_detector_file, load_detector
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -87,39 +85,33 @@ def available_devices() -> dict[str, bool]:
     return {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
 
 
-def _overridden_grid(study: Study, grid: Grid, overrides: Overrides) -> Grid:
-    detectors, names = overrides.detectors, overrides.line_ups
-    for name in names:
+def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
+    def selected(name: str) -> Any:
+        """The wanted values that this grid has or no grid has; everything of the grid if none is wanted."""
+        values, of_grid = getattr(wanted, name), getattr(grid, name)
+        elsewhere = {value for other in study.grids for value in getattr(other, name)} - set(of_grid)
+        return tuple(value for value in values if value not in elsewhere) if values else of_grid
+
+    for name in wanted.line_ups:
         if name not in LINE_UPS:
             raise unknown_name("line-up", name, LINE_UPS)
-    line_ups = _with_detectors(grid, detectors) if detectors else grid.line_ups
+    line_ups = _with_detectors(grid, wanted.detectors) if wanted.detectors else grid.line_ups
+    network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
+    training = {"epochs": wanted.epochs, "batch_size": wanted.batch_size, "augment": wanted.augment}
     return replace(
         grid,
-        datasets=_datasets(study, grid, overrides.datasets or study.datasets),
-        rates=_selected(overrides.rates, grid.rates, (other.rates for other in study.grids)),
-        training_seeds=_selected(
-            overrides.training_seeds, grid.training_seeds, (other.training_seeds for other in study.grids)
-        ),
-        noise_seeds=overrides.noise_seeds or grid.noise_seeds,
-        line_ups=tuple(line_up for line_up in line_ups if not names or line_up.name in names),
-        noise=noise_named(overrides.noise).name if overrides.noise else grid.noise,
-        backbone=_replaced(
-            grid.backbone,
-            name=overrides.backbone,
-            image_size=overrides.image_size,
-            feature_dtype=overrides.feature_dtype,
-        ),
-        training=_replaced(
-            grid.training,
-            epochs=overrides.epochs,
-            batch_size=overrides.batch_size,
-            plain=overrides.plain or overrides.augment,
-            augment=overrides.augment,
-        ),
+        datasets=_datasets(study, grid, wanted.datasets or study.datasets),
+        rates=selected("rates"),
+        training_seeds=selected("training_seeds"),
+        noise_seeds=wanted.noise_seeds or grid.noise_seeds,
+        line_ups=tuple(line_up for line_up in line_ups if line_up.name in (wanted.line_ups or (line_up.name,))),
+        noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
+        backbone=_replaced(grid.backbone, network),
+        training=_replaced(grid.training, training | {"plain": wanted.plain or wanted.augment}),
     )
 
 
-def _replaced(settings: Any, **values: object) -> Any:
+def _replaced(settings: Any, values: Mapping[str, object]) -> Any:
     """The settings with the values that are given."""
     return replace(settings, **{name: value for name, value in values.items() if value})
 
@@ -134,12 +126,6 @@ def _datasets(study: Study, grid: Grid, wanted: Iterable[str]) -> tuple[str, ...
         elif name in grid.datasets:
             chosen.append(path if equals else name)
     return tuple(dict.fromkeys(chosen))
-
-
-def _selected(wanted: tuple[T, ...], of_grid: tuple[T, ...], of_grids: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """The wanted values that this grid has or no grid has; everything of the grid if none is wanted."""
-    elsewhere = {value for values in of_grids for value in values} - set(of_grid)
-    return tuple(value for value in wanted if value not in elsewhere) if wanted else of_grid
 
 
 def _with_detectors(grid: Grid, names: tuple[str, ...]) -> tuple[LineUp, ...]:

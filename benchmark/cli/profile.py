@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import terminal
-from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
@@ -17,23 +16,22 @@ PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the
 
 
 def measure(options: argparse.Namespace) -> int:
-    results, overrides = ResultsFolder(options.results), Overrides.from_options(options)
-    progress = Progress(terminal(stderr=True))
+    overrides, progress = Overrides.from_options(options), Progress(terminal(stderr=True))
     if options.growth:
         if overrides.detectors or overrides.datasets or options.samples or options.rounds:
             raise LincBenchError(
                 "--growth measures every detector on synthetic features of many sizes; leave --detector, --dataset, "
                 "--samples and --rounds out, or leave --growth out."
             )
-        results.prepare()
-        measure_growth(results, progress)
+        options.results.prepare()
+        measure_growth(options.results, progress)
     else:
-        sources = Sources(results, options.data_root, options.weights)
+        sources = Sources(options.results, options.data_root, options.weights)
         for is_plain in PATHS[options.path]:
             grid = _measured_grid(options.study, replace(overrides, plain=is_plain))
-            results.prepare()
+            options.results.prepare()
             profile(grid, sources, options.rounds or ROUNDS, options.samples or SAMPLES, progress)
-    report_overhead(results, terminal())
+    report_overhead(options.results, terminal())
     return 0
 
 

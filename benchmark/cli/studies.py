@@ -1,24 +1,28 @@
-"""`linc-bench run`: trains, scores and evaluates a study, then reports."""
+"""`linc-bench run`: trains, scores and evaluates a study, then reports; or shows what it would do, and the time."""
 
 import argparse
+from pathlib import Path
+
+import torch
+from rich.filesize import decimal
 
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
-from benchmark.cli.run_messages import print_failures, print_plan
-from benchmark.cli.terminal import say, terminal
-from benchmark.disk import ResultsFolder
+from benchmark.cli.terminal import print_table, say, terminal
+from benchmark.data.datasets import missing_file
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
-from benchmark.execution.progress import Progress
+from benchmark.execution.progress import Progress, duration
+from benchmark.networks.loading import load_backbone
 from benchmark.report.make_report import make_report
-from benchmark.runs import Sources, plan_study, study_named
+from benchmark.runs import Outcome, Plan, Sources, Unit, plan_study, study_named
+from benchmark.runs.estimate import estimate
 from benchmark.runs.run_study import run_study
 from detectors.own_files import load_files, loaded_files
 
 
 def run(options: argparse.Namespace) -> int:
     study = overridden(study_named(options.study), Overrides.from_options(options))
-    results = ResultsFolder(options.results)
-    sources = Sources(results, options.data_root, options.weights)
+    sources = Sources(options.results, options.data_root, options.weights)
     if options.dask is not None:  # workers may run in another folder
         study, sources = with_absolute_paths(study), sources.with_absolute_paths()
     plan = plan_study(study, sources, options.force)
@@ -27,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     if not plan.stores_to_compute() and options.dask is None:
         workers = min(workers, max(1, len(plan.units)))
     if options.dry_run:
-        print_plan(plan, workers)
+        _print_plan(plan, workers)
         return 0
-    results.prepare()
+    options.results.prepare()
     for note in plan.notes():
         say(f"note: {note}")
     progress = Progress(terminal(stderr=True))
@@ -38,8 +42,46 @@ def run(options: argparse.Namespace) -> int:
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)
     failed = sum(outcome.error is not None for outcome in outcomes)
-    failures = f", {failed} failed" if failed else ""
-    say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{failures}.")
+    also = f", {failed} failed" if failed else ""
+    say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{also}.")
     if failed < len(outcomes):
-        make_report(results, study.name, terminal(), {unit.run.run_id for unit in plan.units})
-    return print_failures(outcomes, results)
+        make_report(options.results, study.name, terminal(), {unit.run.run_id for unit in plan.units})
+    failures = [text for outcome in outcomes for text in _failures(outcome, options.results.log(outcome.run_id))]
+    for failure in failures:
+        say(failure)
+    return int(bool(failures))
+
+
+def _print_plan(plan: Plan, workers: int) -> None:
+    rows = [(unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, plan)) for unit in plan.units]
+    print_table(f"plan of {plan.study.name}", rows, ["run", "training", "scoring"])
+    plan.sources.results.check()
+    stores = plan.stores_to_compute()
+    if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
+        load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
+    for argument in plan.study.datasets:
+        if missing := missing_file(argument, plan.sources.data_root):
+            say(f"To be downloaded: {missing}")
+    expected = estimate(plan, workers)
+    say(
+        f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
+        f"{len(stores)}; about {duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk "
+        "(from timing one batch here)."
+    )
+
+
+def _scoring_state(unit: Unit, plan: Plan) -> str:
+    missing = [
+        detector.label
+        for detector in unit.detectors
+        if unit in plan.to_train or not plan.sources.score_file(unit, detector).exists()
+    ]
+    there = len(unit.detectors) - len(missing)
+    return ", ".join(missing + ([f"{there} there"] if there else [])) or "none"
+
+
+def _failures(outcome: Outcome, log: Path) -> list[str]:
+    details = f" (details: {log})" if log.exists() else ""
+    reasons = [f"{outcome.run_id}: {outcome.error}"] if outcome.error is not None else []
+    reasons += [f"{what} on {outcome.run_id}: {why}" for what, why in outcome.failures.items()]
+    return [f"failed: {reason}{details}" for reason in reasons]

@@ -1,10 +1,11 @@
 """What commands print: sentences and tables."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+import pandas as pd
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+from benchmark.display.tables import for_terminal
 
 
 def terminal(stderr: bool = False) -> Console:
@@ -17,10 +18,5 @@ def say(text: str, stderr: bool = False) -> None:
     terminal(stderr).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*map(escape, row))
-    terminal().print(table)
+def print_table(title: str, rows: pd.DataFrame | Sequence[tuple[str, ...]], columns: list[str] | None = None) -> None:
+    terminal().print(for_terminal(title, pd.DataFrame(rows, columns=columns)))

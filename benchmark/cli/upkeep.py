@@ -1,6 +1,7 @@
-"""Commands that look after a results folder: `linc-bench features`, `status` and `doctor`."""
+"""Commands that look after a results folder: `linc-bench features`, `status`, `doctor` and `verify`."""
 
 import argparse
+import os
 from pathlib import Path
 
 from rich.filesize import decimal
@@ -8,14 +9,16 @@ from rich.filesize import decimal
 from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.disk import ResultsFolder, locked
 from benchmark.errors import LincBenchError, unknown_name
+from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress, duration
 from benchmark.networks.feature_store import remove_store, store_bytes, stores_in
+from benchmark.runs import STUDIES, Sources, study_named
 from benchmark.upkeep.integrity import DAMAGED, check_integrity
 from benchmark.upkeep.status import read_status
 
 
 def features(options: argparse.Namespace) -> int:
-    results = ResultsFolder(options.results)
+    results: ResultsFolder = options.results
     stores = {store.name: store for store in stores_in(results.all_features)}
     if options.action == "clean":
         return _clean_features(options, results, stores)
@@ -26,7 +29,7 @@ def features(options: argparse.Namespace) -> int:
         (name, decimal(store_bytes(store)), "complete" if store.exists() else "unfinished")
         for name, store in stores.items()
     ]
-    print_table(f"features in {results.all_features}", ("store", "size", "state"), rows)
+    print_table(f"features in {results.all_features}", rows, ["store", "size", "state"])
     return 0
 
 
@@ -50,7 +53,7 @@ def _clean_features(options: argparse.Namespace, results: ResultsFolder, stores:
 
 
 def status(options: argparse.Namespace) -> int:
-    results = ResultsFolder(options.results)
+    results: ResultsFolder = options.results
     runs = read_status(results)
     rows = [
         (run_id, "running", f"epoch {run.epoch} of {run.epochs} {duration(run.seconds_ago)} ago, {run.process}")
@@ -61,14 +64,14 @@ def status(options: argparse.Namespace) -> int:
         rows.append((run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{details})"))
     rows += [(run_id, "interrupted", "rerun the same command") for run_id in runs.interrupted]
     if rows:
-        print_table(f"runs in {results.root}", ("run", "state", "what is known"), rows)
+        print_table(f"runs in {results.root}", rows, ["run", "state", "what is known"])
     counts = f"{len(runs.done):,} done, {len(runs.running):,} running, {len(runs.failed):,} failed"
     say(f"{counts}, {len(runs.interrupted):,} interrupted")
     return 0
 
 
 def doctor(options: argparse.Namespace) -> int:
-    results = ResultsFolder(options.results)
+    results: ResultsFolder = options.results
     if not results.root.is_dir():
         raise LincBenchError(f"There is no results folder {results.root}. Name another with --results DIR.")
     with Progress(terminal(stderr=True)).counting("checking every byte, files") as report:
@@ -80,7 +83,31 @@ def doctor(options: argparse.Namespace) -> int:
         (str(finding.path.relative_to(results.root)), finding.state, finding.why, finding.what_to_do)
         for finding in findings
     ]
-    print_table(f"problems in {results.root}", ("file", "state", "why", "what to do"), rows)
+    print_table(f"problems in {results.root}", rows, ["file", "state", "why", "what to do"])
     states = [finding.state for finding in findings]
     say(", ".join(f"{states.count(state):,} {state}" for state in dict.fromkeys(states)))
     return int(DAMAGED in states)
+
+
+def verify_rows(options: argparse.Namespace) -> int:
+    from benchmark.upkeep.verify import SAME, TOLERANCE, WITHIN, choose, plans_of, verify  # loads torch
+
+    seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
+    studies = [study_named(options.study)] if options.study else STUDIES
+    plans = plans_of(studies, Sources(options.results, options.data_root, options.weights), options.dataset or ())
+    choices, known, others = choose(options.results, plans, options.sample, seed)
+    say(
+        f"{len(choices)} of {known} rows that can be recomputed here ({others} cannot: other data, weights, device or "
+        f"version); to choose the same rows again: --seed {seed}"
+    )
+    with make_executor(min(options.workers or default_workers(1, "cpu"), len(choices))) as executor:
+        numbers = verify(choices, executor, Progress(terminal(stderr=True)))
+    differing = numbers[numbers["verdict"] != SAME]
+    if len(differing):
+        print_table("Numbers that differ", differing)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in numbers["verdict"].value_counts().items())
+    say(
+        f"{len(numbers)} numbers of {len(choices)} rows recomputed: {counts}. On another processor than the one that "
+        f"made them, AUROCs may differ by {TOLERANCE['auroc']:g}, everything else by {TOLERANCE['last_test']:g}."
+    )
+    return int(not numbers["verdict"].isin([SAME, WITHIN]).all())
