@@ -81,7 +81,7 @@ def tables(**rows: list[Row]) -> dict[str, pd.DataFrame]:
     """The tables that are read, joined with their runs; without rows a table is empty and has its columns."""
     nowhere = ResultsFolder(Path("there are no results here"))
     runs = read_table(nowhere, "runs")
-    names = ("runs", "metrics", "accuracy", "auc_by_epochs", "curves", "corrections", "trust_histograms", "mixtures")
+    names = ("runs", "metrics", "accuracy", "auc_by_epochs", "curves", "corrections")
     found = {name: join_runs(read_table(nowhere, name), runs) for name in names}
     found["auc_by_epochs"] = found["auc_by_epochs"].assign(detector_name="", detector_options="")
     return found | {

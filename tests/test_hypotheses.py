@@ -5,7 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.paper.hypotheses import EXPLAINS, GAIN, IN_PART, NOT, PLACE, SAYS_NOTHING, hypothesis_table
+from benchmark.display.tables import MISSING
+from benchmark.paper.hypotheses import EXPLAINS, GAIN, IN_PART, NOT, PLACE, hypothesis_table
 from tests import paper_rows
 from tests.paper_rows import AUROCS, Named, Row, by_epochs, changed, run, tables
 
@@ -66,7 +67,7 @@ def test_only_seeds_that_both_sides_have_are_compared() -> None:
     assert row["seeds"] == "1"
     assert row["AUROC"] == "0.920 → 0.920 (components=2)"
     assert row["gain"] == "+5.0 → +5.0 (components=2)"
-    assert row[PLACE] == SAYS_NOTHING, "a mixture cannot change scores that were there before it"
+    assert row[PLACE] == MISSING, "a mixture cannot change scores that were there before it"
 
 
 def test_a_change_has_to_help_in_every_seed() -> None:
@@ -100,7 +101,7 @@ def test_a_change_of_both_recipes_is_compared_with_its_own_standard_training() -
     assert (row[PLACE], row[GAIN]) == (EXPLAINS, EXPLAINS)
     without_aum = [row for row in small if row["detector"] != "AUM"]
     (row,) = hypothesis_table(tables(metrics=metrics + without_aum, accuracy=rows)).to_dict("records")
-    assert row["lead"] == SAYS_NOTHING, "not all of the others were measured there"
+    assert row["lead"] == MISSING, "not all of the others were measured there"
 
 
 def test_other_networks_are_no_change_of_one_thing() -> None:
@@ -149,9 +150,7 @@ def test_averaged_scores_are_compared_with_averaged_scores() -> None:
     assert row[PLACE] == EXPLAINS
 
 
-@pytest.mark.parametrize(
-    ("held", "gain", "answer"), [(0.04, 0.01, EXPLAINS), (0.7, 0.01, NOT), (0.04, 0.1, SAYS_NOTHING)]
-)
+@pytest.mark.parametrize(("held", "gain", "answer"), [(0.04, 0.01, EXPLAINS), (0.7, 0.01, NOT), (0.04, 0.1, MISSING)])
 def test_a_mixture_that_cuts_too_low_explains_a_small_gain(held: float, gain: float, answer: str) -> None:
     corrections = [run(DATASET, 0.2, "linc") | {"class": "all", "noisy_recall": held}]
     rows = both(0.74, 0.74 + gain)

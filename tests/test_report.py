@@ -145,7 +145,7 @@ def test_the_page_shows_every_table_figure_and_run(made: Path) -> None:
 
 
 def test_a_real_run_has_a_report(copied: Path) -> None:
-    assert {"tables/demo-modified/claims.md", "tables/demo-modified/auc.tex", "report.html"} <= set(files(copied))
+    assert {"tables/demo-modified/paper.md", "tables/demo-modified/auc.tex", "report.html"} <= set(files(copied))
 
 
 def test_readme_blocks_are_rewritten_between_their_markers(

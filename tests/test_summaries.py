@@ -4,7 +4,7 @@ import pandas as pd
 
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.epochs import epochs_read
-from benchmark.paper.groups import effort_table
+from benchmark.paper.tables import effort_table
 from benchmark.report.study_tables import accuracy_summary, detection_summary, study_groups
 from benchmark.wording import (
     by_setting,

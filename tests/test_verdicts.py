@@ -21,14 +21,13 @@ from benchmark.paper.verdicts import (
     judge_value,
     verdict_table,
 )
-from tests.paper_rows import AUROCS, Named, Row, detection, like_the_paper, run, tables
+from tests.paper_rows import AUROCS, Named, Row, accuracy, detection, like_the_paper, run, tables
 
-STUDIES = ["medmnist-auc", "medmnist-accuracy", "ablation"]
 BREAST = like_the_paper("breastmnist")
 
 
-def of(accuracy: list[Row], metrics: list[Row] | None = None) -> pd.DataFrame:
-    of_paper = select.of_the_paper(tables(accuracy=accuracy, metrics=metrics or []), STUDIES)
+def of(accuracies: list[Row], metrics: list[Row] | None = None) -> pd.DataFrame:
+    of_paper = select.of_the_paper(tables(accuracy=accuracies, metrics=metrics or []))
     return verdict_table(*(select.as_in_the_paper(of_paper[name]) for name in ("metrics", "accuracy")))
 
 
@@ -137,6 +136,18 @@ def test_a_lead_that_is_not_there_is_contradicted() -> None:
     (lead,) = table[table["claim"].str.contains("lead")].to_dict("records")
     assert lead["ours"] == "-0.0300", "AUM is ahead"
     assert lead["verdict"] == CONTRADICTED
+
+
+@pytest.mark.parametrize(("best", "count"), [(0.9, "1 of 1"), (0.5, "0 of 1")])
+def test_the_most_accurate_model_without_noise_is_counted(best: float, count: str) -> None:
+    table = of([accuracy("breastmnist", 0.0, "standard", best, best)])
+    (row,) = table[table["claim"].str.contains("most accurate of all models")].to_dict("records")
+    assert (row["paper"], row["ours"], row["verdict"]) == ("7 of 10", count, NOT_TESTED), "one of ten data sets"
+
+
+def test_a_rate_that_the_paper_has_not_is_in_no_average() -> None:
+    other = [accuracy("breastmnist", 0.25, recipe, 0.1, 0.1) for recipe in ("standard", "linc")]
+    assert of(BREAST + other).equals(of(BREAST))
 
 
 def test_counts_add_up() -> None:

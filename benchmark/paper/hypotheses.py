@@ -4,6 +4,7 @@ In the paper LiNC finds more than every other detector, and it makes the last ep
 something that may be to blame; what was measured with it changed stands beside what was measured without, by seed.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from benchmark.display.tables import MISSING
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
-from benchmark.paper.select import Tables
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import dataset_title, paper_dataset
+from detectors import DETECTORS
 
 NOTE = (
     "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
@@ -30,7 +32,7 @@ NOTE = (
     "that is there without the change and gone with it. A dash: nothing to explain, or the change cannot matter. Of "
     "several values the best is judged, chosen knowing which labels are wrong: a yes is an upper limit."
 )
-EXPLAINS, IN_PART, NOT, SAYS_NOTHING = "yes", "in part", "no", "–"
+EXPLAINS, IN_PART, NOT = "yes", "in part", "no"
 PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"
 FEWEST_SETTINGS = 4  # for a correlation over settings
 TRAINING = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
@@ -42,7 +44,7 @@ class Evidence:
     """The rows of one data set at the paper's noise rate, and the setting in which nothing is changed."""
 
     dataset: str
-    tables: Tables
+    tables: select.Tables
     unchanged: pd.Series
 
     @property
@@ -65,9 +67,7 @@ class Evidence:
     @cached_property
     def gains(self) -> pd.DataFrame:
         """Settings and seeds × recipes and their changed options; in points."""
-        accuracy = self.tables["accuracy"]
-        accuracy = accuracy.assign(changed=select.options(accuracy["recipe_options"]).map(select.as_text))
-        last = _pivot(accuracy, ["recipe_name", "changed"], "last_test")
+        last = _pivot(self.tables["accuracy"], ["recipe_name", "changed"], "last_test")
         return 100 * last.sub(last[BASELINE_RECIPE, ""], axis=0)
 
     def measured(self, setting: str, detector: str = DETECTOR, changed: str = "") -> pd.DataFrame:
@@ -94,24 +94,18 @@ def _at(frame: Any, setting: str) -> Any:
     return frame[frame.index.get_level_values("setting") == setting].droplevel("setting")
 
 
-def _recipe_or_training(evidence: Evidence, *fields: str) -> Row:
-    """LiNC with nothing but these fields changed, of its recipe or of both trainings."""
-    accuracy, variants = evidence.tables["accuracy"], {}
-    tried = accuracy[accuracy["recipe_name"] == RECIPE].drop_duplicates(["setting", "recipe_options"])
-    for row, own in zip(tried.to_dict("records"), select.options(tried["recipe_options"]), strict=True):
-        changed = own | {name: row[name] for name in TRAINING if row[name] != evidence.unchanged[name]}
+def _changed(evidence: Evidence, detector: str, *fields: str) -> Row:
+    """Nothing but these fields changed: the detector's own, or for LiNC those of its recipe or of both trainings."""
+    is_linc, variants = detector == DETECTOR, {}
+    rows = evidence.tables["accuracy" if is_linc else "metrics"]
+    tried = rows[rows["recipe_name"] == RECIPE] if is_linc else rows[rows["detector_name"] == detector]
+    for row in tried.drop_duplicates(["setting", "changed"]).to_dict("records"):
+        changed = row["options"] | {name: row[name] for name in TRAINING if row[name] != evidence.unchanged[name]}
         if changed and set(changed) <= set(fields):
             wrong = f", {row['true_rate']:.0%} wrong" if "noise" in changed else ""
-            variants[select.as_text(changed) + wrong] = evidence.measured(row["setting"], changed=select.as_text(own))
-    return _compare(evidence, evidence.measured(evidence.here), variants)
-
-
-def _post_hoc(evidence: Evidence, field: str) -> Row:
-    """Post-hoc trust that reads other epochs, or another moment of an epoch."""
-    name, rows = "post-hoc trust", evidence.tables["metrics"]
-    tried = rows.loc[(rows["detector_name"] == name) & (rows["fields"] == field), "changed"].unique()
-    variants = {text: evidence.measured(evidence.here, name, text) for text in tried}
-    return _compare(evidence, evidence.measured(evidence.here, name), variants, who=f"{name}: ")
+            variants[_as_text(changed) + wrong] = evidence.measured(row["setting"], detector, row["changed"])
+    usual = evidence.measured(evidence.here, detector)
+    return _compare(evidence, usual, variants, who="" if is_linc else f"{detector}: ")
 
 
 def _line_up(evidence: Evidence, name: str) -> Row:
@@ -160,7 +154,7 @@ def _mixture_cut(evidence: Evidence) -> Row:
     held, could = shares["noisy_recall"], shares["precision_at_rate"]
     gain = evidence.measured(evidence.here)["gain"].mean()
     return {
-        GAIN: _in_seeds(held < could / 2) if gain < evidence.enough_gain else SAYS_NOTHING,
+        GAIN: _in_seeds(held < could / 2) if gain < evidence.enough_gain else MISSING,
         "seeds": f"{len(held)}",
         "gain": f"{gain:+.1f}; the noisy component holds {held.mean():.0%} of the mislabelled samples; as many samples "
         f"of the lowest trust as are mislabelled would hold {could.mean():.0%}",
@@ -187,57 +181,66 @@ def _learning_speed(evidence: Evidence) -> Row:
     }
 
 
-@dataclass(frozen=True)
-class Hypothesis:
-    """Something that may be to blame, how that is measured, and what was changed for it."""
-
-    says: str
-    measure: Callable[..., Row]
-    changed: tuple[str, ...] = ()
-
-
-HYPOTHESES = (
-    Hypothesis("LiNC's lead over AUM depends on the epochs that AUM reads", _epochs_read, ("AUM",)),
-    Hypothesis("the other detectors were computed as in H-CAT", _line_up, ("hcat",)),
-    Hypothesis("EL2N's scores are averaged over runs, LiNC's are not", _averaged, ("EL2N",)),
-    Hypothesis("trust is read from too few and too early epochs", _post_hoc, ("warm_up",)),
-    Hypothesis("trust is read too early within an epoch", _post_hoc, ("moment",)),
-    Hypothesis("the phases are too long or too short", _recipe_or_training, ("warm_up", "soft_epochs")),
-    Hypothesis("the mixture has one component too many", _recipe_or_training, ("components",)),
-    Hypothesis("trust changes too slowly or too fast", _recipe_or_training, ("trust_rate",)),
-    Hypothesis("the decay of trust decides the ranking", _recipe_or_training, ("trust_decay",)),
-    Hypothesis("the trust gradient is per sample, not of the batch mean", _recipe_or_training, ("trust_gradient",)),
-    Hypothesis("soft correction is entropy minimisation, without stopgrad", _recipe_or_training, ("soft_correction",)),
-    Hypothesis("the warm-up has too few steps: smaller batches", _recipe_or_training, ("batch_size",)),
-    Hypothesis("the learning rate is too high or too low", _recipe_or_training, ("learning_rate",)),
-    Hypothesis("weight decay is too strong or too weak", _recipe_or_training, ("weight_decay",)),
-    Hypothesis("the image size decides: smaller images", _recipe_or_training, ("image_size",)),
-    Hypothesis("the paper's noise may draw the true class again", _recipe_or_training, ("noise",)),
-    Hypothesis("the ranking is right, but the mixture cuts it in the wrong place", _mixture_cut),
-    Hypothesis("the network has learned too little by the end of the warm-up", _learning_speed),
+HYPOTHESES: tuple[tuple[str, Callable[..., Row], tuple[str, ...]], ...] = (
+    ("LiNC's lead over AUM depends on the epochs that AUM reads", _epochs_read, ("AUM",)),
+    ("the other detectors were computed as in H-CAT", _line_up, ("hcat",)),
+    ("EL2N's scores are averaged over runs, LiNC's are not", _averaged, ("EL2N",)),
+    ("trust is read from too few and too early epochs", _changed, ("post-hoc trust", "warm_up")),
+    ("trust is read too early within an epoch", _changed, ("post-hoc trust", "moment")),
+    ("the phases are too long or too short", _changed, (DETECTOR, "warm_up", "soft_epochs")),
+    ("the mixture has one component too many", _changed, (DETECTOR, "components")),
+    ("trust changes too slowly or too fast", _changed, (DETECTOR, "trust_rate")),
+    ("the decay of trust decides the ranking", _changed, (DETECTOR, "trust_decay")),
+    ("the trust gradient is per sample, not of the batch mean", _changed, (DETECTOR, "trust_gradient")),
+    ("soft correction is entropy minimisation, without stopgrad", _changed, (DETECTOR, "soft_correction")),
+    ("the warm-up has too few steps: smaller batches", _changed, (DETECTOR, "batch_size")),
+    ("the learning rate is too high or too low", _changed, (DETECTOR, "learning_rate")),
+    ("weight decay is too strong or too weak", _changed, (DETECTOR, "weight_decay")),
+    ("the image size decides: smaller images", _changed, (DETECTOR, "image_size")),
+    ("the paper's noise may draw the true class again", _changed, (DETECTOR, "noise")),
+    ("the ranking is right, but the mixture cuts it in the wrong place", _mixture_cut, ()),
+    ("the network has learned too little by the end of the warm-up", _learning_speed, ()),
 )
 
 
-def hypothesis_table(tables: Tables) -> pd.DataFrame:
+def hypothesis_table(tables: select.Tables) -> pd.DataFrame:
     """From rows on the paper's data sets, whatever was changed in their training."""
-    single, averaged = select.single_and_averaged(tables["metrics"])
-    at_rate = {
-        name: select.at_the_papers_rate(rows)
-        for name, rows in {**tables, "metrics": single, "averaged": averaged}.items()
-    }
+    at_rate = {name: select.at_the_papers_rate(rows) for name, rows in tables.items()}
     usual = select.as_in_the_paper(at_rate["accuracy"])
     usual = usual[usual["noise"] == "symmetric"].drop_duplicates("dataset").set_index("dataset", drop=False)
+    at_rate["accuracy"] = _with_options(at_rate["accuracy"], "recipe_options")
+    at_rate["metrics"], at_rate["averaged"] = _single_and_averaged(at_rate["metrics"])
     evidence = [
         Evidence(name, {table: rows[rows["dataset"] == name] for table, rows in at_rate.items()}, usual.loc[name])
         for name in sorted(set(at_rate["metrics"]["dataset"]) & set(usual.index))
     ]
-    empty = dict.fromkeys((PLACE, GAIN, "seeds", "AUROC", "lead", "gain"), SAYS_NOTHING)
+    empty = dict.fromkeys((PLACE, GAIN, "seeds", "AUROC", "lead", "gain"), MISSING)
     return pd.DataFrame(
-        {"hypothesis": hypothesis.says, "data set": dataset_title(of.dataset)} | empty | row
-        for hypothesis in HYPOTHESES
+        {"hypothesis": says, "data set": dataset_title(of.dataset)} | empty | row
+        for says, measure, about in HYPOTHESES
         for of in evidence
-        if (row := hypothesis.measure(of, *hypothesis.changed))
+        if (row := measure(of, *about))
     )
+
+
+def _with_options(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """With the options that differ from their defaults, as dictionaries and as text; apart from them, averaging."""
+    options = rows[column].map(lambda text: json.loads(text or "{}"))
+    averages = [given.pop("average_runs", None) for given in options]
+    return rows.assign(options=options, changed=options.map(_as_text), average_runs=averages)
+
+
+def _single_and_averaged(metrics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of single runs, and of several averaged."""
+    rows = _with_options(metrics[metrics["status"] == "ok"], "detector_options")
+    averages_by_default = {detector.name for detector in DETECTORS if detector.averages_runs}
+    by_default = rows["average_runs"].isna() & rows["detector_name"].isin(averages_by_default)
+    is_several = rows["runs_averaged"] > 1
+    return rows[~by_default & rows["average_runs"].ne(True) & ~is_several], rows[is_several]
+
+
+def _as_text(changed: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
 def _compare(
@@ -265,7 +268,7 @@ def _moved(before: pd.DataFrame, after: dict[str, pd.DataFrame], column: str, sh
     """`0.769 → 0.713 (warm_up=2) to 0.842 (warm_up=10)`."""
     means = {changed: rows[column].mean() for changed, rows in after.items() if rows[column].notna().all()}
     if not means or before[column].isna().any():
-        return SAYS_NOTHING
+        return MISSING
     ends = dict.fromkeys((min(means, key=means.__getitem__), max(means, key=means.__getitem__)))
     moved = " to ".join(f"{shape.format(means[changed])} ({changed})" for changed in ends)
     return f"{who}{shape.format(before[column].mean())} → {moved}"
@@ -275,14 +278,14 @@ def _explains_place(before: pd.Series, after: list[pd.Series]) -> str:
     """Whether LiNC, behind without the change, is ahead with it in every seed, or half of the distance closer."""
     best = _best(after)
     if best.isna().any() or before.isna().any() or before.mean() >= 0 or all(lead.equals(before) for lead in after):
-        return SAYS_NOTHING  # nothing to explain, or it cannot have changed
+        return MISSING  # nothing to explain, or it cannot have changed
     return IN_PART if best.mean() >= before.mean() / 2 and not (best >= 0).any() else _in_seeds(best >= 0)
 
 
 def _explains_gain(before: pd.Series, after: list[pd.Series], enough: float) -> str:
     best = _best(after)
     if best.isna().any() or before.isna().any() or before.mean() >= enough:
-        return SAYS_NOTHING
+        return MISSING
     return _in_seeds(best >= enough)
 
 

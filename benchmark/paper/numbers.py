@@ -64,16 +64,10 @@ def clean_accuracy() -> pd.DataFrame:
 
 def noisy_accuracy() -> pd.DataFrame:
     """Tidy: dataset, rate, recipe, best, last."""
-    rows = []
-    for line in _NOISY.strip().splitlines():
-        dataset, *numbers = line.split()
-        values = iter(map(float, numbers))
-        rows += [
-            {"dataset": dataset, "rate": rate, "recipe": recipe, "best": next(values), "last": next(values)}
-            for rate in RATES
-            for recipe in (BASELINE_RECIPE, RECIPE)
-        ]
-    return pd.DataFrame(rows)
+    wide = pd.read_csv(StringIO(_NOISY.strip()), sep=" ", header=None, index_col=0).rename_axis("dataset")
+    names = ["rate", "recipe", None]
+    wide.columns = pd.MultiIndex.from_product([RATES, (BASELINE_RECIPE, RECIPE), ("best", "last")], names=names)
+    return wide.stack(["rate", "recipe"], future_stack=True).reset_index()
 
 
 @dataclass(frozen=True)
@@ -90,14 +84,11 @@ class Average:
 
 def averages(table: pd.DataFrame) -> list[Average]:
     """From a table like `noisy_accuracy()`; averages that it has no rows for are left out."""
-    recipes = [BASELINE_RECIPE, RECIPE]
-    table = table[table["recipe"].isin(recipes)]
-    wide = table.pivot_table(index=["dataset", "rate"], columns="recipe", values=["best", "last"]).dropna()
     found: list[Average] = []
-    if wide.empty or table["recipe"].nunique() < len(recipes):
+    if not {BASELINE_RECIPE, RECIPE} <= set(table["recipe"]):
         return found
+    wide = table.pivot_table(index=["dataset", "rate"], columns="recipe", values=["best", "last"]).dropna()
     gain = {epoch: 100 * (wide[epoch][RECIPE] - wide[epoch][BASELINE_RECIPE]) for epoch in ("best", "last")}
-    lost = {recipe: 100 * (wide["best"][recipe] - wide["last"][recipe]) for recipe in recipes}
     rate_of = wide.index.get_level_values("rate")
     is_half = rate_of == 0.5
     of_derma = is_half & (wide.index.get_level_values("dataset") == "dermamnist")
@@ -107,14 +98,14 @@ def averages(table: pd.DataFrame) -> list[Average]:
             found.append(Average(claim, paper, float(values.mean()), unit, is_gain, tuple(values.index)))
 
     for rate, paper in zip(RATES, (2.19, 7.86, 12.31, 16.94, 21.41), strict=True):
-        add(gain_at(rate), paper, gain["last"][rate_of == rate], is_gain=True)
+        add(f"mean gain at the last epoch, {rate:.0%} noise", paper, gain["last"][rate_of == rate], is_gain=True)
     for epoch, paper in (("last", 49 / 50), ("best", 42 / 50)):
         claim = f"share of cells in which {DETECTOR} is more accurate at the {epoch} epoch"
         add(claim, 100 * paper, 100.0 * (gain[epoch] > 0), "%")
     for recipe, paper, paper_half in ((BASELINE_RECIPE, 13.14, 23.06), (RECIPE, 2.31, 3.56)):
-        claim = f"best minus last epoch, {RECIPE_TITLES[recipe]}"
-        add(claim, paper, lost[recipe])
-        add(f"{claim}, 50% noise", paper_half, lost[recipe][is_half])
+        claim, lost = f"best minus last epoch, {RECIPE_TITLES[recipe]}", 100 * (wide["best"] - wide["last"])[recipe]
+        add(claim, paper, lost)
+        add(f"{claim}, 50% noise", paper_half, lost[is_half])
     for epoch, paper, paper_derma in (("best", 1.31, 4.05), ("last", 12.14, 22.88)):
         add(f"mean gain at the {epoch} epoch", paper, gain[epoch], is_gain=True)
         claim = f"DermaMNIST, 50% noise, gain at the {epoch} epoch"
@@ -125,10 +116,6 @@ def averages(table: pd.DataFrame) -> list[Average]:
     return found
 
 
-def gain_at(rate: float) -> str:
-    return f"mean gain at the last epoch, {rate:.0%} noise"
-
-
-def best_on_clean(table: pd.DataFrame, model: str = OWN_MODEL) -> int:
-    """On how many data sets `model` is the most accurate, from a table like `clean_accuracy()`."""
-    return int((table.idxmax(axis=1) == model).sum())
+def best_on_clean(table: pd.DataFrame) -> int:
+    """On how many data sets the paper's model is the most accurate, from a table like `clean_accuracy()`."""
+    return int((table.idxmax(axis=1) == OWN_MODEL).sum())

@@ -1,18 +1,74 @@
-"""The paper's three tables in its own layout, with ours beside it."""
+"""The groups of tables that compare our rows with the paper: those of one study, and of all studies together."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmark.display.tables import MISSING, mean_and_spread
+from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
+from benchmark.paper.headlines import HOW, headlines
+from benchmark.paper.hypotheses import NOTE, hypothesis_table
+from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.wording import FULL_TITLE, by_setting, describe_setting, network_title, varying_columns
+from benchmark.wording import FULL_TITLE, by_setting, dataset_title, describe_setting, varying_columns
+
+if TYPE_CHECKING:
+    from benchmark.display.canvas import Drawing
 
 TITLES = {BASELINE_RECIPE: f"No {DETECTOR}", RECIPE: DETECTOR}  # as in the paper
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
+
+
+def paper_groups(tables: select.Tables) -> dict[str, Group]:
+    """What we found, what was tried to explain it, and a verdict on every number; from the rows of all studies."""
+    tables = select.of_the_paper(tables)
+    usual = {name: select.as_in_the_paper(rows) for name, rows in tables.items()}
+    judged = verdict_table(usual["metrics"], usual["accuracy"])
+    if judged.empty:
+        return {}
+    tried = hypothesis_table(tables)
+    groups = {
+        "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
+        "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
+        "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
+        "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
+        "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
+    }
+    return {name: group for name, group in groups.items() if group.tables or name == "headlines"}
+
+
+def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What was run and how long it took, a row per study and data set."""
+    return pd.DataFrame(
+        {
+            "study": study,
+            "data set": dataset_title(str(dataset)),
+            "training samples": f"{rows['samples'].iloc[0]:,}",
+            "noise rates": ", ".join(f"{rate:.0%}" for rate in sorted(rows["rate"].unique())),
+            "runs": len(rows),
+            "hours": f"{rows['seconds'].sum() / 3600:.2f}",
+        }
+        for (study, dataset), rows in runs.groupby(["study", "dataset"], sort=True)
+    )
+
+
+def paper_drawings() -> Iterator["Drawing"]:
+    from benchmark.display.canvas import Drawing
+    from benchmark.paper.diagram import CAPTION, overview
+
+    yield Drawing("overview", overview, (), CAPTION)
+
+
+def study_paper_groups(tables: select.Tables) -> dict[str, Group]:
+    """The paper's three tables in its own layout, with the measurements of one study beside it."""
+    beside = [
+        *titled("Table 1 of the paper: AUC at 20% noise", detection_table(tables["metrics"])),
+        *titled("Table 2 of the paper: accuracy without noise", clean_table(tables["accuracy"])),
+        *titled("Table 3 of the paper: accuracy under symmetric noise", noisy_table(tables["accuracy"])),
+    ]
+    return {"paper": Group("The paper's tables, ours beside", beside, for_print=True)} if beside else {}
 
 
 def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -49,10 +105,10 @@ def noisy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for name, cells in _protocols(accuracy):
         rates = [rate for rate in paper.RATES if any(cell[1] == rate for cell in cells)]
-        datasets = dict.fromkeys(dataset for dataset, _, _ in claimed)
         sources = {"paper": (claimed, ""), f"ours, {name}": (cells, "_test")}
         sources |= {"ours, means of batches": (cells, "_batch_mean")}
-        for dataset in (name for name in datasets if any((name, rate) == cell[:2] for rate in rates for cell in cells)):
+        measured = {(dataset, rate) for dataset, rate, _ in cells}
+        for dataset in dict.fromkeys(dataset for dataset, rate, _ in claimed if (dataset, rate) in measured):
             rows += [
                 {"data set": dataset, "source": source}
                 | {
@@ -73,7 +129,5 @@ def _protocols(accuracy: pd.DataFrame) -> Iterator[tuple[str, Cells]]:
     accuracy = select.with_default_recipe(select.with_paper_dataset(accuracy), *TITLES)
     varying = varying_columns(accuracy, ("batch_size", "learning_rate", "weight_decay"))
     for _, runs in accuracy.groupby("protocol"):
-        first = runs.iloc[0]
-        name = f"{network_title(first['backbone'])} at {first['image_size']} px, {first['epochs']} epochs"
-        name += f", {first['noise']} noise{', ' if varying else ''}{describe_setting(first, varying)}"
+        name = describe_setting(runs.iloc[0], ("backbone", "image_size", "epochs", "noise", *varying))
         yield name, dict(iter(runs.groupby(["stands_for", "rate", "recipe_name"])))

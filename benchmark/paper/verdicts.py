@@ -1,18 +1,19 @@
-"""A verdict on every claim in the paper's tables and text: reproduced, close, contradicted, or not tested."""
+"""A verdict on every number in the paper's tables and text: reproduced, close, contradicted, or not tested."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.display.tables import mean_and_spread
-from benchmark.paper import claims, select
+from benchmark.display.tables import MISSING, mean_and_spread
 from benchmark.paper import numbers as paper
-from benchmark.paper.claims import PLACES, Claim, table_claims
+from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE, RECIPE_TITLES
 from benchmark.wording import dataset_title, describe_setting
 
-TABLE_1, TABLE_2, TABLE_3, GAINS, TEXT = PLACES
+TABLE_1, TABLE_2, TABLE_3 = "Table 1 (detection)", "Table 2 (no noise)", "Table 3 (noise)"
+GAINS, TEXT = f"Table 3 ({DETECTOR}'s gain)", "Text (averages)"
+PLACES = (TABLE_1, TABLE_2, TABLE_3, GAINS, TEXT)
 REPRODUCED, CLOSE, LARGER = "reproduced", "close", "larger gain"
 FAR, CONTRADICTED, NOT_TESTED = "differs by more than 0.05", "contradicted", "not tested"
 VERDICTS = (REPRODUCED, CLOSE, LARGER, FAR, CONTRADICTED, NOT_TESTED)
@@ -31,6 +32,23 @@ RULES = (
 )
 
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and method
+
+
+class Claim(NamedTuple):
+    """A number in one of the paper's tables, and the rows that measure it."""
+
+    where: str
+    dataset: str
+    rate: float
+    method: str  # a detector or a recipe
+    column: str
+    number: float
+
+    def __str__(self) -> str:
+        setting = f"{dataset_title(self.dataset)}, {f'{self.rate:.0%}' if self.rate else 'no'} noise"
+        if self.where == TABLE_1:
+            return f"AUC of {self.method}, {setting}"
+        return f"{setting}, {RECIPE_TITLES[self.method]}, {self.column.partition('_')[0]} epoch"
 
 
 class Verdict(NamedTuple):
@@ -69,7 +87,7 @@ def verdict_table(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame
         for key, runs in rows.groupby(["stands_for", "rate", method])
     }
     found = [
-        *(_judge_level(claim, cells, detection) for claim in table_claims()),
+        *(_judge_level(claim, cells, detection) for claim in _claims()),
         _judge_lead(detection[detection["stands_for"] == paper.DETECTION_DATASET]),
         _judge_most_accurate(accuracy),
         *_judge_gains(cells),
@@ -86,73 +104,90 @@ def _possible_noise(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[inclusive | ((rows["noise"] == "symmetric") & ~replaced) | (rows["rate"] == 0)]
 
 
+def _claims() -> Iterator[Claim]:
+    for detector, auc in paper.DETECTION.items():
+        yield Claim(TABLE_1, paper.DETECTION_DATASET, paper.DETECTION_RATE, detector, "auroc", auc)
+    for dataset, best in paper.clean_accuracy()[paper.OWN_MODEL].items():
+        yield Claim(TABLE_2, str(dataset), 0.0, BASELINE_RECIPE, "best_batch_mean", best)
+    for dataset, rate, recipe, best, last in paper.noisy_accuracy().itertuples(index=False):
+        yield Claim(TABLE_3, dataset, rate, recipe, "best_batch_mean", best)
+        yield Claim(TABLE_3, dataset, rate, recipe, "last_batch_mean", last)
+
+
 def _judge_level(claim: Claim, cells: Cells, detection: pd.DataFrame) -> Verdict:
     """An accuracy or AUC; only one that was measured with the paper's network and image size can contradict it."""
-    shown, runs = f"{claim.number:.4f}", cells.get(claim.cell)
+    shown, runs = f"{claim.number:.4f}", cells.get((claim.dataset, claim.rate, claim.method))
     if runs is None:
-        ours, why = "–", _why_missing(claim.dataset, cells)
+        ours, why = MISSING, _why_missing(claim.dataset, cells)
         elsewhere = detection[detection["detector_name"] == claim.method].groupby("dataset")["auroc"].mean()
         if len(elsewhere):
             ours = f"{elsewhere.min():.4f} to {elsewhere.max():.4f}"
             why += f"; the range is over {', '.join(map(dataset_title, elsewhere.index))}"
         return Verdict(claim.where, str(claim), shown, ours, NOT_TESTED, why)
-    values = runs["auroc" if claim.where == TABLE_1 else f"{claim.measure}_batch_mean"]
+    values = runs[claim.column]
     spread = values.std(ddof=1) if len(values) > 1 else 0.0
     verdict, why = judge_value(claim.number, values.mean(), spread=spread), _setting(runs)
-    if verdict == CONTRADICTED and not _has_its_network(runs):
+    if verdict == CONTRADICTED and not select.have_its_network(runs):
         verdict, why = FAR, f"differs by {abs(values.mean() - claim.number):.3f} in another setting: {why}"
     return Verdict(claim.where, str(claim), shown, mean_and_spread(values), verdict, why)
 
 
 def _judge_lead(detection: pd.DataFrame) -> Verdict:
-    shown = f"{paper.AUC_LEAD:.4f}"
-    if not set(paper.DETECTION) <= set(detection["detector_name"]):
+    claim, shown = f"{DETECTOR}'s lead in AUC over the best of the seven others", f"{paper.AUC_LEAD:.4f}"
+    means = detection.groupby("detector_name")["auroc"].mean()
+    if not set(paper.DETECTION) <= set(means.index):
         why = f"{dataset_title(paper.DETECTION_DATASET)} was not run with all of them"
-        return Verdict(TABLE_1, claims.LEAD, shown, "–", NOT_TESTED, why)
-    lead, rival = claims.lead_over_others(detection)
+        return Verdict(TABLE_1, claim, shown, MISSING, NOT_TESTED, why)
+    others = means[paper.OTHERS]
+    lead = means[DETECTOR] - others.max()
     verdict = judge_gain(100 * paper.AUC_LEAD, 100 * lead)
-    return Verdict(TABLE_1, claims.LEAD, shown, f"{lead:.4f}", verdict, f"over {rival}")
+    return Verdict(TABLE_1, claim, shown, f"{lead:.4f}", verdict, f"over {others.idxmax()}")
 
 
 def _judge_most_accurate(accuracy: pd.DataFrame) -> Verdict:
-    claimed, (ours, run) = paper.clean_accuracy(), claims.count_most_accurate(accuracy, "best_batch_mean")
-    count = paper.best_on_clean(claimed)
-    verdict = NOT_TESTED if run < len(claimed) else REPRODUCED if ours == count else CONTRADICTED
-    why = f"{run} of the ten data sets were run"
-    return Verdict(TABLE_2, claims.MOST_ACCURATE, f"{count} of {len(claimed)}", f"{ours} of {run}", verdict, why)
+    claim = "data sets on which it is the most accurate of all models without noise"
+    clean = accuracy[(accuracy["rate"] == 0) & (accuracy["recipe_name"] == BASELINE_RECIPE)]
+    theirs, best = paper.clean_accuracy(), clean.groupby("stands_for")["best_batch_mean"].mean()
+    ours = theirs.assign(**{paper.OWN_MODEL: best}).dropna()
+    count, own_count = paper.best_on_clean(theirs), paper.best_on_clean(ours)
+    verdict = NOT_TESTED if len(ours) < len(theirs) else REPRODUCED if own_count == count else CONTRADICTED
+    why = f"{len(ours)} of the ten data sets were run"
+    return Verdict(TABLE_2, claim, f"{count} of {len(theirs)}", f"{own_count} of {len(ours)}", verdict, why)
 
 
 def _judge_gains(cells: Cells) -> Iterator[Verdict]:
     """What LiNC adds in each cell of Table 3: a pattern that another network should show as well."""
-    numbers = {(claim.cell, claim.measure): claim.number for claim in table_claims()}
-    for claim in (claim for claim in table_claims() if claim.where == TABLE_3 and claim.method == RECIPE):
-        baseline = claim.dataset, claim.rate, BASELINE_RECIPE
-        claimed = 100 * (claim.number - numbers[baseline, claim.measure])
-        title = f"{dataset_title(claim.dataset)}, {claim.rate:.0%} noise, gain at the {claim.measure} epoch (points)"
-        runs = [cells[cell] for cell in (baseline, claim.cell) if cell in cells]
-        by_seed = [part.groupby(select.SEEDS)[f"{claim.measure}_batch_mean"].mean() for part in runs]
+    claimed = paper.noisy_accuracy().set_index(["recipe", "dataset", "rate"])
+    gains: Any = 100 * (claimed.loc[RECIPE] - claimed.loc[BASELINE_RECIPE])
+    for (dataset, rate, epoch), gain in gains.stack(future_stack=True).items():
+        title = f"{dataset_title(dataset)}, {rate:.0%} noise, gain at the {epoch} epoch (points)"
+        keys = [(dataset, rate, recipe) for recipe in (BASELINE_RECIPE, RECIPE)]
+        runs = [cells[key] for key in keys if key in cells]
+        by_seed = [part.groupby(select.SEEDS)[f"{epoch}_batch_mean"].mean() for part in runs]
         ours = 100 * (by_seed[1] - by_seed[0]).dropna() if len(runs) == 2 else pd.Series()
         if ours.empty:
-            yield Verdict(GAINS, title, f"{claimed:+.2f}", "–", NOT_TESTED, _why_missing(claim.dataset, cells))
+            yield Verdict(GAINS, title, f"{gain:+.2f}", MISSING, NOT_TESTED, _why_missing(dataset, cells))
             continue
         spread = f" ± {ours.std(ddof=1):.2f}" if len(ours) > 1 else ""
-        verdict, why = judge_gain(claimed, float(ours.mean())), _setting(pd.concat(runs))
-        yield Verdict(GAINS, title, f"{claimed:+.2f}", f"{ours.mean():+.2f}{spread}", verdict, why)
+        verdict, why = judge_gain(gain, float(ours.mean())), _setting(pd.concat(runs))
+        yield Verdict(GAINS, title, f"{gain:+.2f}", f"{ours.mean():+.2f}{spread}", verdict, why)
 
 
 def _judge_averages(accuracy: pd.DataFrame) -> Iterator[Verdict]:
     """Averages in the text: ours over the cells that were run, judged against the paper's over the same cells."""
-    theirs, ours = paper.noisy_accuracy(), select.mean_cells(accuracy, "batch_mean")
+    names = {"stands_for": "dataset", "recipe_name": "recipe", "best_batch_mean": "best", "last_batch_mean": "last"}
+    cells = accuracy.loc[accuracy["rate"].isin(paper.RATES), ["rate", *names]].rename(columns=names)
+    theirs, ours = paper.noisy_accuracy(), cells.groupby(["dataset", "rate", "recipe"], as_index=False).mean()
     same_cells = theirs.merge(ours[["dataset", "rate", "recipe"]])
     measured, expected = ({average.claim: average for average in paper.averages(rows)} for rows in (ours, same_cells))
     for claimed in paper.averages(theirs):
         claim = f"{claimed.claim} ({claimed.unit})"
-        if claimed.claim not in measured or claimed.claim not in expected:
-            yield Verdict(TEXT, claim, f"{claimed.paper:.4g}", "–", NOT_TESTED, "none of its cells was run")
+        if claimed.claim not in measured:
+            yield Verdict(TEXT, claim, f"{claimed.paper:.4g}", MISSING, NOT_TESTED, "none of its cells was run")
             continue
         value, same = measured[claimed.claim].value, expected[claimed.claim]
         verdict = judge_gain(same.value, value) if same.is_gain else judge_value(same.value, value, same.unit)
-        if verdict == CONTRADICTED and claimed.unit == "accuracy" and not _has_its_network(accuracy):
+        if verdict == CONTRADICTED and claimed.unit == "accuracy" and not select.have_its_network(accuracy):
             verdict = FAR
         shown = f"{same.value:.4g} (over all cells {claimed.paper:.4g})"
         datasets = ", ".join(dataset_title(name) for name in sorted({dataset for dataset, _ in same.cells}))
@@ -164,10 +199,6 @@ def _setting(runs: pd.DataFrame) -> str:
     seeds = runs["training_seed"].nunique()
     setting = describe_setting(runs.iloc[0], ("dataset", "noise", "backbone", "image_size"))
     return f"{setting}, {seeds} seed{'s' if seeds > 1 else ''}"
-
-
-def _has_its_network(runs: pd.DataFrame) -> bool:
-    return bool(runs[list(select.NETWORK)].eq(pd.Series(select.NETWORK)).all(axis=None))
 
 
 def _why_missing(dataset: str, cells: Cells) -> str:
@@ -191,7 +222,7 @@ def in_a_sentence(judged: pd.DataFrame) -> str:
         tested = f"{counts[:-1].sum()} of {counts.sum()} were measured"
         return f"{tested} ({', '.join(words)})" if words else tested
 
-    auc = next(claim for claim in table_claims() if claim.method == DETECTOR)
+    auc = next(claim for claim in _claims() if claim.method == DETECTOR)
     is_tested = judged.set_index("claim")["verdict"][str(auc)] != NOT_TESTED
     missing = f" Its AUC of {auc.number} was not tested, since {dataset_title(auc.dataset)} was not run."
     return (

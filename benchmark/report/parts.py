@@ -69,7 +69,7 @@ class StudyPart(Part):
         self.name = self.title = study
 
     def make_groups(self) -> dict[str, Group]:
-        from benchmark.paper.groups import study_paper_groups
+        from benchmark.paper.tables import study_paper_groups
 
         return study_groups(self.rows) | study_paper_groups(self.rows)
 
@@ -155,7 +155,7 @@ class PaperPart(Part):
     name, title, figures_title = "paper", "All studies", f"{DETECTOR} in one picture"
 
     def make_groups(self) -> dict[str, Group]:
-        from benchmark.paper.groups import paper_groups
+        from benchmark.paper.tables import paper_groups
 
         return paper_groups(self.rows)
 
@@ -168,6 +168,6 @@ class PaperPart(Part):
         return as_questions(group.notes) if not group.tables else as_block([group], [])
 
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.paper.groups import paper_drawings
+        from benchmark.paper.tables import paper_drawings
 
         return paper_drawings()
