@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
-def bytes_digest(chunks: Iterator[bytes | memoryview]) -> str:
+def bytes_digest(chunks: Iterable[bytes | memoryview]) -> str:
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

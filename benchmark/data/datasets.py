@@ -118,7 +118,7 @@ def load_dataset_once(name: str, data_root: Path | None, info: DatasetInfo) -> D
 
 
 def _from_list(path: Path) -> Dataset:
-    """What an audit wrote (`audited.Audited.write_list`): all samples are for training."""
+    """What an audit wrote (`AuditedData.write_list`): all samples are for training."""
     try:
         about = json.loads(path.read_text())
         labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
@@ -149,7 +149,7 @@ def _digits() -> Dataset:
 
     digits = load_digits()
     images = np.round(digits.images * (255 / 16)).astype(np.uint8)
-    identity = f"sha256:{bytes_digest(iter((images.tobytes(), digits.target.astype('<i8').tobytes())))}"
+    identity = f"sha256:{bytes_digest((images.tobytes(), digits.target.astype('<i8').tobytes()))}"
     split_of = stratified_split(digits.target)
     arrays = {split: (images[split_of == split], digits.target[split_of == split]) for split in SPLITS}
     return _from_arrays("digits", identity, arrays)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,11 +28,6 @@ class LabelledFeatures:
     labels: Tensor
     rows: np.ndarray | None = None  # of `features`, if not all of them
 
-    def gather(self, indices: Tensor) -> Tensor:
-        wanted = indices.cpu().numpy()
-        batch = torch.from_numpy(self.features[wanted if self.rows is None else self.rows[wanted]])
-        return batch.to(self.labels.device)
-
     def batches(
         self, order: Tensor, size: int, change: Change | None = None, on_read: OnRead = lambda seconds: None
     ) -> Iterator[tuple[Tensor, Tensor]]:
@@ -43,22 +38,21 @@ class LabelledFeatures:
 
         def read(indices: Tensor) -> tuple[Tensor, Tensor, float]:
             started = time.thread_time()
-            batch = self.gather(indices)
-            batch = change(batch) if change else batch
-            return indices, batch, time.thread_time() - started
-
-        def handed_over(ready: Future[tuple[Tensor, Tensor, float]]) -> tuple[Tensor, Tensor]:
-            indices, batch, seconds = ready.result()
-            on_read(seconds)
-            return indices, batch
+            wanted = indices.cpu().numpy()
+            rows = wanted if self.rows is None else self.rows[wanted]
+            batch = torch.from_numpy(self.features[rows]).to(self.labels.device)
+            return indices, change(batch) if change else batch, time.thread_time() - started
 
         with ThreadPoolExecutor(1) as reader:
             first, *others = torch.split(order, size)
             upcoming = reader.submit(read, first)
-            for indices in others:
-                ready, upcoming = upcoming, reader.submit(read, indices)
-                yield handed_over(ready)
-            yield handed_over(upcoming)
+            for following in (*others, None):
+                ready = upcoming
+                if following is not None:
+                    upcoming = reader.submit(read, following)
+                indices, batch, seconds = ready.result()
+                on_read(seconds)
+                yield indices, batch
 
     def in_order(self, size: int, on_read: OnRead = lambda seconds: None) -> Iterator[Tensor]:
         everyone = torch.arange(len(self.labels), device=self.labels.device)

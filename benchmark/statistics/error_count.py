@@ -70,24 +70,19 @@ def count_errors(probabilities_NK: np.ndarray, given_labels_N: np.ndarray) -> Er
         return ErrorCount(samples, 0.0, 0.0, 1.0)
     surest = np.argsort(-probabilities_NK.max(axis=1), kind="stable")[: round(SUREST * samples)]
     differs = probabilities_NK[surest].argmax(axis=1) != given_labels_N[surest]
-    fit = _Fit.to(differs)
+    fit = _Fit(differs)
     share = fit.best_share()
     return ErrorCount(samples, share, fit.end_of_interval(share, 0.0), fit.end_of_interval(share, 1.0))
 
 
-@dataclass(frozen=True)
 class _Fit:
     """Of d(u) to groups of samples, the surest first."""
 
-    centres: np.ndarray
-    sizes: np.ndarray
-    differing: np.ndarray
-
-    @classmethod
-    def to(cls, differs: np.ndarray) -> "_Fit":
+    def __init__(self, differs: np.ndarray) -> None:
         groups = np.array_split(differs, GROUPS)
-        sizes, differing = np.array([len(group) for group in groups]), np.array([group.sum() for group in groups])
-        return cls((np.cumsum(sizes) - sizes / 2) / len(differs), sizes, differing)
+        self.sizes = np.array([len(group) for group in groups])
+        self.differing = np.array([group.sum() for group in groups])
+        self.centres = (np.cumsum(self.sizes) - self.sizes / 2) / len(differs)
 
     def _cost(self, share: float, shape: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the log-likelihood, and its gradient by rise and log bend."""

@@ -9,16 +9,14 @@ def detection_metrics(is_mislabelled: np.ndarray, scores: np.ndarray) -> dict[st
     """Mislabelled is the positive class, always; ties count half in the AUROC and share their places in a list."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    rate = float(is_mislabelled.mean())
-    counts = {f"recall_{budget}": _found_in_top(is_mislabelled, scores, budget / 100) for budget in BUDGETS}
-    positives, n = int(is_mislabelled.sum()), len(scores)
+    rate, positives = float(is_mislabelled.mean()), int(is_mislabelled.sum())
     return {
         "auroc": float(roc_auc_score(is_mislabelled, scores)),
         "auprc": float(average_precision_score(is_mislabelled, scores)),
         "auprc_chance": rate,
-        "precision_at_rate": _found_in_top(is_mislabelled, scores, rate) / positives if positives else 0.0,
-        **{name: count / positives for name, count in counts.items()},
-        "ties": 1.0 - len(np.unique(scores)) / n,
+        "precision_at_rate": _found_in_top(is_mislabelled, scores, rate) / positives,
+        **{f"recall_{share}": _found_in_top(is_mislabelled, scores, share / 100) / positives for share in BUDGETS},
+        "ties": 1.0 - len(np.unique(scores)) / len(scores),
     }
 
 

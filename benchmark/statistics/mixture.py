@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
+INITIALISATIONS = 5
 FITTED = 2**14  # numbers at most
 BLOCK = 2**13  # numbers at a time when all are assigned
 
@@ -43,11 +44,11 @@ class _Fit:
         return np.concatenate([function((block - self.centre) / self.scale) for block in blocks])
 
 
-def fit_mixture(values: np.ndarray, components: int, initialisations: int = 5) -> Mixture | None:
+def fit_mixture(values: np.ndarray, components: int) -> Mixture | None:
     """Fits the mixture; None where there is nothing to separate (fewer distinct values than components)."""
     values = np.asarray(values)
     with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
-        fit = _fit(values, components, initialisations)
+        fit = _fit(values, components)
         if fit is None:
             return None
         means = fit.model.means_[:, 0]
@@ -75,11 +76,11 @@ def fit_mixture(values: np.ndarray, components: int, initialisations: int = 5) -
     )
 
 
-def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.ndarray:
+def posterior_of_highest(values: np.ndarray) -> np.ndarray:
     """The probability that a value is of the higher of two components; zero where there is nothing to separate."""
     values = np.asarray(values)
     with threadpool_limits(limits=1):
-        fit = _fit(values, 2, initialisations)
+        fit = _fit(values, 2)
         if fit is None:
             return np.zeros(len(values))
         means = fit.model.means_[:, 0]
@@ -92,7 +93,7 @@ def posterior_of_highest(values: np.ndarray, initialisations: int = 5) -> np.nda
         return fit.of_each(posterior, values)
 
 
-def _fit(values: np.ndarray, components: int, initialisations: int) -> _Fit | None:
+def _fit(values: np.ndarray, components: int) -> _Fit | None:
     from sklearn.mixture import GaussianMixture
 
     ascending = np.sort(values)  # so that the order of samples does not matter
@@ -103,5 +104,5 @@ def _fit(values: np.ndarray, components: int, initialisations: int) -> _Fit | No
     if len(ascending) > FITTED:
         ascending = ascending[((np.arange(FITTED) + 0.5) * len(ascending) / FITTED).astype(np.int64)]
     standardised = (ascending.astype(np.float64) - centre) / scale
-    model = GaussianMixture(components, n_init=initialisations, random_state=0)
+    model = GaussianMixture(components, n_init=INITIALISATIONS, random_state=0)
     return _Fit(model.fit(standardised[:, None]), float(centre), float(scale))
