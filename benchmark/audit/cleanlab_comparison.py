@@ -7,12 +7,13 @@ regularise is chosen on the given labels.
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmark.errors import LincBenchError
 from benchmark.seeds import numpy_generator
-from benchmark.statistics.held_out import Regression, cross_validated
+from benchmark.statistics.held_out import cross_validated
 
 STRENGTHS, TUNED_ON = (1e-4, 1e-3, 1e-2, 0.1, 1.0), 2000  # scikit-learn's C; samples
 
@@ -36,7 +37,7 @@ def out_of_sample_probabilities(
 
         def loss(strength: float) -> float:
             folds = numpy_generator(seed, "folds of cleanlab")
-            classifiers = [(Regression(C=strength, max_iter=400), scaled[some])]
+            classifiers = [(LogisticRegression(C=strength, max_iter=400), scaled[some])]
             probabilities_NK = cross_validated(classifiers, labels_N[some], num_classes, folds)
             return float(-np.log(np.maximum(probabilities_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
 
@@ -45,4 +46,4 @@ def out_of_sample_probabilities(
             if (current := loss(strength)) >= least:
                 break
             best, least = strength, current
-        return cross_validated([(Regression(C=best, max_iter=400), scaled)], labels_N, num_classes, generator)
+        return cross_validated([(LogisticRegression(C=best, max_iter=400), scaled)], labels_N, num_classes, generator)

@@ -5,15 +5,12 @@ neighbours. Where all of them are sure they are hardly ever wrong, which is what
 (`error_count.py`). A sample's own label has no influence on its prediction.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -26,17 +23,6 @@ STRENGTH = 0.1  # scikit-learn's C: strong regularisation, since some labels are
 NEIGHBOURS = 25
 
 Report = Callable[[int, int], None]
-
-
-class Regression(LogisticRegression):  # type: ignore[misc]
-    """Logistic regression that predicts the only class it has seen, where there is only one, instead of failing."""
-
-    def fit(self, features_ND: np.ndarray, labels_N: np.ndarray) -> Self:
-        self.classes_ = np.unique(labels_N)
-        return super().fit(features_ND, labels_N) if len(self.classes_) > 1 else self
-
-    def predict_proba(self, features_ND: np.ndarray) -> np.ndarray:
-        return super().predict_proba(features_ND) if len(self.classes_) > 1 else np.ones((len(features_ND), 1))
 
 
 def held_out_probabilities(
@@ -55,7 +41,7 @@ def held_out_probabilities(
         fewest = len(labels_N) * (FOLDS - 1) // FOLDS - 1  # training samples of a classifier
         classifiers: list[tuple[ClassifierMixin, np.ndarray]] = [
             (KNeighborsClassifier(max(1, min(NEIGHBOURS, fewest))), whole),
-            *((Regression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
+            *((LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
         ]
         return cross_validated(classifiers, labels_N, num_classes, generator, report)
 
@@ -68,14 +54,17 @@ def cross_validated(
     report: Report = lambda done, total: None,
 ) -> np.ndarray:
     """The mean prediction of classifiers, each with its own features, for the fold that they were not fitted to."""
-    folds, present = PredefinedSplit(_folds(labels_N, generator)), np.unique(labels_N)
-    sum_NK = np.zeros((len(labels_N), num_classes))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Number of classes in", RuntimeWarning)  # absent classes get probability 0
-        for number, (classifier, features_ND) in enumerate(classifiers, 1):
-            predicted = cross_val_predict(classifier, features_ND, labels_N, cv=folds, method="predict_proba")
-            sum_NK[:, present] += predicted
-            report(number, len(classifiers))
+    fold_N, sum_NK = _folds(labels_N, generator), np.zeros((len(labels_N), num_classes))
+    for number, (classifier, features_ND) in enumerate(classifiers, 1):
+        for fold in np.unique(fold_N):
+            fitted, held_out = np.flatnonzero(fold_N != fold), np.flatnonzero(fold_N == fold)
+            known = np.unique(labels_N[fitted])  # other classes get probability 0
+            if len(known) == 1:  # logistic regression would fail
+                sum_NK[held_out, known] += 1
+            else:
+                model = clone(classifier).fit(features_ND[fitted], labels_N[fitted])
+                sum_NK[np.ix_(held_out, known)] += model.predict_proba(features_ND[held_out])
+        report(number, len(classifiers))
     return sum_NK / len(classifiers)
 
 
