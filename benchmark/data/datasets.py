@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.data.image_files import (
-    KEY_OF_SPLIT,
-    FileImages,
-    Images,
-    Split,
-    from_csv,
-    from_folder,
-    read_npz,
-    stratified_split,
-)
+from benchmark.data import image_files
+from benchmark.data.image_files import KEY_OF_SPLIT, FileImages, Images, Split, read_npz
 from benchmark.disk import UNREADABLE, locked
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
@@ -82,8 +74,8 @@ def describe_dataset(name: str, data_root: Path | None = None) -> DatasetInfo:
     official = _official(name, data_root)
     if official is None:
         return load_dataset(name, data_root).info
-    count = official.facts["n_samples"]
-    sizes = count["train"], count["val"], count["test"]
+    samples = official.facts["n_samples"]
+    sizes = samples["train"], samples["val"], samples["test"]
     return DatasetInfo(official.path.stem, f"md5:{official.md5}", len(official.facts["label"]), sizes)
 
 
@@ -98,9 +90,9 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     if path.name.endswith(AUDITED):
         return _from_list(_existing(path))
     if path.suffix == ".csv":
-        return _checked(path.stem, *from_csv(_existing(path)))
+        return _checked(path.stem, *image_files.from_csv(_existing(path)))
     if path.is_dir():
-        return _checked(path.name, *from_folder(path))
+        return _checked(path.name, *image_files.from_folder(path))
     if path.exists():
         raise LincBenchError(f"{path} is neither an .npz file, nor a .csv file, nor a folder of images.")
     if len(path.parts) > 1:
@@ -150,7 +142,7 @@ def _digits() -> Dataset:
     digits = load_digits()
     images = np.round(digits.images * (255 / 16)).astype(np.uint8)
     identity = f"sha256:{bytes_digest((images.tobytes(), digits.target.astype('<i8').tobytes()))}"
-    split_of = stratified_split(digits.target)
+    split_of = image_files.stratified_split(digits.target)
     arrays = {split: (images[split_of == split], digits.target[split_of == split]) for split in SPLITS}
     return _from_arrays("digits", identity, arrays)
 
