@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from benchmark.display.canvas import Drawing
 from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
 from benchmark.report import readme
 from benchmark.report.make_report import make_report
-from benchmark.report.study_tables import epochs_table, rank_table, speed_table
+from benchmark.report.readme import speed_table
+from benchmark.report.study_tables import epochs_table, rank_table
 from benchmark.statistics.comparisons import against_reference
 from tests.made_up_study import made_up_study, write_study
 
@@ -105,7 +107,7 @@ def test_only_files_that_the_report_wrote_are_deleted(folder: Path) -> None:
     report(folder)
     assert all(path.read_text() == "mine" for path in kept)
     assert not (figures / "roc_curves_original.svg").exists()
-    assert "roc_curves_original" not in json.loads((folder / "report.json").read_text())["figures/made-up"]["note"]
+    assert "figures/made-up/roc_curves_original" not in json.loads((folder / "report.json").read_text())
 
 
 def test_a_manifest_never_leads_outside_the_folder(folder: Path) -> None:
@@ -130,11 +132,24 @@ def test_a_damaged_manifest_makes_everything_again(folder: Path, monkeypatch: py
     assert {path.read_bytes() for path in folder.rglob("*.svg")} == {b"<svg/>"}
 
 
-def test_a_report_of_one_study_leaves_the_figures_of_others(folder: Path, drawn: list[str]) -> None:
-    change_one_row(folder)
-    report(folder, "other")
-    assert drawn == []
-    assert "0.8125" in (folder / "report.html").read_text(), "the page has all studies"
+def test_a_report_of_one_study_shows_its_tables_and_makes_everything(folder: Path, tmp_path: Path) -> None:
+    whole = Path(shutil.copytree(folder, tmp_path / "whole"))
+    for copy, study in ((folder, "other"), (whole, None)):
+        change_one_row(copy)
+        report(copy, study)
+    assert files(folder) == files(whole)
+    said = StringIO()
+    make_report(ResultsFolder(folder), "other", Console(file=said, width=200))
+    assert said.getvalue().count("Detection, original line-up") == 1
+
+
+def test_after_a_run_the_terminal_shows_its_own_runs_and_the_page_all(folder: Path) -> None:
+    first, said = files(folder), StringIO()
+    run = pd.read_csv(folder / "runs.csv").query("study == 'other' and recipe == 'linc'")["run"].iloc[0]
+    make_report(ResultsFolder(folder), "other", Console(file=said, width=200), {run})
+    assert "LiNC" in said.getvalue()
+    assert "AUM" not in said.getvalue()
+    assert files(folder) == first
 
 
 def test_the_page_shows_every_table_figure_and_run(made: Path) -> None:
@@ -165,7 +180,7 @@ def test_readme_blocks_are_rewritten_between_their_markers(
     Path("README.md").write_text(text)
     report(Path("results"))
     assert Path("README.md").read_text() == filled, "an edited block is made again"
-    assert readme.block_names() == {"made-up"}
+    assert [name for name, _ in readme.blocks()] == ["made-up"]
 
 
 def test_tables_that_were_not_written_by_this_version_are_an_error(folder: Path, fails: Callable[..., str]) -> None:

@@ -14,7 +14,8 @@ from benchmark.audit.apply_review import audit_digest
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.ranking import HELD_OUT, rank_column
 from benchmark.audit.settings import DETECTORS
-from benchmark.display.page import write_html
+from benchmark.disk import write_text
+from benchmark.display.page import render_html
 from benchmark.display.tables import MISSING
 from benchmark.identity import Json
 
@@ -74,7 +75,7 @@ def make_review(
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
     scripts = ("review_decisions.js", "review.js")
-    write_html(path, "review.html", ("page.css", "review.css"), scripts, {"review": review})
+    write_text(path, render_html("review.html", ("page.css", "review.css"), scripts, review=review))
 
 
 def thumbnail(image: np.ndarray, size: int = 96) -> str:

@@ -13,7 +13,7 @@ from benchmark.audit.trials import RATES, try_audit
 from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
-from benchmark.report.make_report import report_trials
+from benchmark.report.make_report import make_report
 
 SHARES = (*FLAG_RATES, "error rate")
 
@@ -58,7 +58,7 @@ def run_trials(options: argparse.Namespace) -> int:
     options.results.prepare()
     rates, seeds, progress = options.rate or RATES, range(options.trials), Progress(terminal(stderr=True))
     try_audit(options.paths, rates, seeds, _settings(options), options.results, progress)
-    report_trials(options.results, terminal())
+    make_report(options.results, "audit", terminal())
     return 0
 
 

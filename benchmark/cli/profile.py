@@ -9,7 +9,7 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
 from benchmark.overhead.profiling import ROUNDS, SAMPLES, profile
-from benchmark.report.make_report import report_overhead
+from benchmark.report.make_report import make_report
 from benchmark.runs import Grid, LineUp, Sources, study_named
 
 PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the plain path?
@@ -31,7 +31,7 @@ def measure(options: argparse.Namespace) -> int:
             grid = _measured_grid(options.study, replace(overrides, plain=is_plain))
             options.results.prepare()
             profile(grid, sources, options.rounds or ROUNDS, options.samples or SAMPLES, progress)
-    report_overhead(options.results, terminal())
+    make_report(options.results, "overhead", terminal())
     return 0
 
 

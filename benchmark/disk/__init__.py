@@ -19,7 +19,7 @@ from benchmark.disk.files import (
     write_json,
     write_text,
 )
-from benchmark.disk.manifest import Manifest, code_digest
+from benchmark.disk.manifest import Manifest, Output, code_digest
 from benchmark.disk.provenance import provenance_columns
 from benchmark.disk.results_folder import DEFAULT_RESULTS, ResultsFolder, slug
 from benchmark.disk.schema import OF_STUDY, STUDY_TABLES, TABLES

@@ -1,8 +1,9 @@
-"""What was written into a results folder, and from what: unchanged outputs are kept, and only listed files deleted."""
+"""What the report wrote into a results folder, and from what: current outputs are kept, only listed files deleted."""
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,62 +14,76 @@ from benchmark.identity import Json
 PACKAGE = Path(__file__).parents[1]
 
 
-class Manifest:
-    """Outputs by name, such as `tables/demo` or `figures/demo/roc_curves`.
+@dataclass(frozen=True)
+class Output:
+    """Files by name, and a digest of what they were made from."""
 
-    Each has the digest of what it was made from, the digests of its files, and a note that belongs to it.
-    """
+    made_from: str
+    files: Mapping[str, bytes]
+
+
+class Manifest:
+    """Outputs by name: `page`, `tables/demo`, `figures/demo/roc_curves`. The file has digests of their files."""
 
     def __init__(self, results: ResultsFolder):
-        self._results, self._path = results, results.manifest
+        self._results = results
         try:
-            outputs = json.loads(self._path.read_text())
+            outputs = json.loads(results.manifest.read_text())
         except (OSError, ValueError):
             outputs = {}
         self._outputs: dict[str, Json] = outputs if isinstance(outputs, dict) else {}
 
-    def is_current(self, name: str, made_from: str) -> bool:
-        """Made from the same, and nobody changed its files since."""
+    def is_current(self, made_from: str) -> bool:
+        """Whether the page was made from this, and nobody changed any file since."""
+        is_intact = all(_content_digest(path) == digest for path, digest in self._listed())
+        return is_intact and self._outputs.get("page", {}).get("made_from") == made_from
+
+    def current(self, name: str, made_from: str) -> Output | None:
+        """An output that was made from this, if nobody changed its files since."""
         output = self._outputs.get(name)
-        return output is not None and output["made_from"] == made_from and self.is_intact(name)
+        if output is None or output["made_from"] != made_from:
+            return None
+        paths = dict(self._listed(name))
+        if any(_content_digest(path) != digest for path, digest in paths.items()):
+            return None
+        return Output(made_from, {path.name: path.read_bytes() for path in paths})
 
-    def is_intact(self, name: str) -> bool:
-        if name not in self._outputs:
-            return False
-        paths = {self._folder(name) / Path(file).name: digest for file, digest in self._outputs[name]["files"].items()}
-        return all(path.exists() and _digest(path.read_bytes()) == digest for path, digest in paths.items())
-
-    def note(self, name: str) -> Json:
-        return self._outputs.get(name, {}).get("note")
-
-    def files(self, name: str) -> list[Path]:
-        return [self._folder(name) / Path(file).name for file in self._outputs.get(name, {"files": ()})["files"]]
-
-    def write(self, name: str, made_from: str, files: Mapping[str, bytes], note: Json = None) -> None:
-        """Writes the files of an output; those that it had before and has no longer are deleted, unless changed."""
-        folder = self._folder(name)
-        for file, digest in self._outputs.get(name, {"files": {}})["files"].items():
-            path = folder / Path(file).name
-            if path.name not in files and path.is_file() and _digest(path.read_bytes()) == digest:
+    def write(self, outputs: Mapping[str, Output]) -> None:
+        """In the place of all outputs before; files that none has any longer are deleted, unless they were changed."""
+        files = {
+            self._folder(name) / file: content
+            for name, output in outputs.items()
+            for file, content in output.files.items()
+        }
+        for path, digest in self._listed():
+            if path not in files and _content_digest(path) == digest:
                 path.unlink()
-        for file, content in files.items():
-            write_bytes(folder / file, content)
-        digests = {file: _digest(content) for file, content in files.items()}
-        self._outputs[name] = {"made_from": made_from, "files": digests, "note": note}
+        for path, content in files.items():
+            if _content_digest(path) != _digest(content):
+                write_bytes(path, content)
+        listed = {
+            name: {
+                "made_from": output.made_from,
+                "files": {file: _digest(content) for file, content in output.files.items()},
+            }
+            for name, output in sorted(outputs.items())
+        }
+        write_json(self._results.manifest, listed)
 
-    def keep_only(self, prefix: str, names: Collection[str]) -> None:
-        """Deletes all other outputs whose names begin like this."""
-        for name in [name for name in self._outputs if name.startswith(prefix) and name not in names]:
-            self.write(name, "", {})
-            del self._outputs[name]
-
-    def save(self) -> None:
-        write_json(self._path, dict(sorted(self._outputs.items())))
+    def _listed(self, *names: str) -> Iterator[tuple[Path, str]]:
+        """Files of these outputs, or of all, with their digests. Names only: a path could lead out of the folder."""
+        for name in names or self._outputs:
+            for file, digest in self._outputs[name]["files"].items():
+                yield self._folder(name) / Path(file).name, digest
 
     def _folder(self, name: str) -> Path:
         kind, _, rest = name.partition("/")
         folders = {"tables": self._results.tables, "figures": self._results.figures}
         return folders[kind](Path(rest).parts[0]) if kind in folders else self._results.root
+
+
+def _content_digest(path: Path) -> str | None:
+    return _digest(path.read_bytes()) if path.is_file() else None
 
 
 def _digest(content: bytes) -> str:

@@ -93,4 +93,4 @@ def join_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Rows that say only which run they are of, with what is known of it; once for each study that has it."""
     key = [column for column in OF_STUDY if column in rows]
     about = [column for column in (*OF_STUDY, *ABOUT_RUNS) if column not in rows]
-    return rows.merge(runs[[*key, *about]], on=key, how="left") if about else rows
+    return rows.merge(runs[[*key, *about]], on=key) if about else rows

@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -136,6 +137,14 @@ class Drawing:
     draw: Callable[..., Figure | None]
     rows: tuple[pd.DataFrame, ...]
     caption: str
+
+    def digest(self) -> str:
+        """Of what it shows."""
+        digest = hashlib.sha256(self.caption.encode())
+        for rows in self.rows:
+            digest.update(repr([*rows.columns]).encode())
+            digest.update(pd.util.hash_pandas_object(rows, index=False, categorize=False).to_numpy().tobytes())
+        return digest.hexdigest()
 
     def render(self, with_pixels: bool) -> dict[str, bytes]:
         """SVG, and PNG if it is wanted, by file name; nothing if there is nothing to draw."""

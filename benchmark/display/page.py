@@ -1,9 +1,8 @@
-"""Writes the report page: one self-contained HTML file that opens offline, from tables and figures it is given."""
+"""Makes the report page: one self-contained HTML file that opens offline, from tables and figures it is given."""
 
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,6 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from benchmark.disk import slug, write_text
 from benchmark.display.tables import are_numbers, in_cells
 from benchmark.errors import LincBenchError
 
@@ -62,50 +60,21 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class Section:
-    """What an entry of the contents leads to; blank lines divide its text into paragraphs."""
+    """What an entry of the contents leads to."""
 
     anchor: str
     title: str
-    text: str = ""
+    paragraphs: tuple[str, ...] = ()
     tables: tuple[PageTable, ...] = ()
     figures: tuple[PageFigure, ...] = ()
-
-    @property
-    def paragraphs(self) -> list[str]:
-        return [part.strip() for part in self.text.split("\n\n") if part.strip()]
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """Sections that stand together in the contents, as HTML."""
+    """Sections that stand together in the contents."""
 
-    name: str
     title: str
-    contents: tuple[tuple[str, str], ...]  # anchors and titles of its sections
-    html: str
-
-    @classmethod
-    def of(cls, name: str, title: str, sections: Sequence[Section]) -> "PagePart":
-        html = _environment().get_template("part.html").render(part=title, sections=sections)
-        return cls(name, title, tuple((section.anchor, section.title) for section in sections), html)
-
-    @classmethod
-    def from_page(cls, page: str, name: str, title: str, contents: Sequence[tuple[str, str]]) -> "PagePart":
-        """As it stands in a page that was written before."""
-        html = page.partition(_begin(name))[2].partition(_end(name))[0]
-        return cls(name, title, tuple((anchor, heading) for anchor, heading in contents), html)
-
-    @property
-    def marked(self) -> Markup:
-        return Markup(_begin(self.name) + self.html + _end(self.name))
-
-
-def _begin(name: str) -> str:
-    return f"<!-- part {slug(name)} -->\n"
-
-
-def _end(name: str) -> str:
-    return f"<!-- end of part {slug(name)} -->\n"
+    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True)
@@ -115,7 +84,7 @@ class Page:
     parts: tuple[PagePart, ...]
 
     def __post_init__(self) -> None:
-        anchors = [anchor for part in self.parts for anchor, _ in part.contents]
+        anchors = [section.anchor for part in self.parts for section in part.sections]
         if wrong := [name for name in anchors if anchors.count(name) > 1 or not re.fullmatch(r"[a-z][a-z0-9-]*", name)]:
             raise LincBenchError(
                 f"sections of a page need different anchors of small letters, digits and -, not {wrong}"
@@ -123,24 +92,16 @@ class Page:
 
 
 def render_page(page: Page) -> str:
-    return render_html("page.html", ("page.css",), ("page.js",), {"page": page})
+    return render_html("page.html", ("page.css",), ("page.js",), page=page)
 
 
-def write_html(
-    path: Path, template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]
-) -> None:
-    write_text(path, render_html(template, styles, scripts, content))
-
-
-def render_html(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], content: Mapping[str, object]) -> str:
+def render_html(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **content: object) -> str:
     """A page that contains its styles and scripts; no other script can run in it. Same content, same bytes."""
-    style, script = ("".join(map(_template, names)) for names in (styles, scripts))
-    html = (
-        _environment()
-        .get_template(template)
-        .render(content, style=Markup(style), script=Markup(script), script_hash=_content_hash(script))
-    )
-    return html + "\n"
+    style, script = ("".join((TEMPLATES / name).read_text("utf-8") for name in names) for names in (styles, scripts))
+    # How the page's security policy names the one script that may run in it.
+    script_hash = "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    values = {"style": Markup(style), "script": Markup(script), "script_hash": script_hash, **content}
+    return _environment().get_template(template).render(values) + "\n"
 
 
 @cache
@@ -152,12 +113,3 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _template(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _content_hash(script: str) -> str:
-    """How the page's security policy names the one script that may run in it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

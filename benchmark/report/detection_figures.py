@@ -26,7 +26,7 @@ from benchmark.display.canvas import (
     panels,
     stretch_towards_one,
 )
-from benchmark.report.figure_rows import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
+from benchmark.report.rows_to_draw import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
 
 MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
 RANGE = (0.025, 0.975)

@@ -11,7 +11,7 @@ from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
 from benchmark.report.detection_figures import agreement, auc_by_detector, auc_by_epochs, auc_by_rate, roc_curves
-from benchmark.report.figure_rows import (
+from benchmark.report.rows_to_draw import (
     FAMILY,
     PROTOCOL,
     about,

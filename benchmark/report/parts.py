@@ -1,23 +1,57 @@
 """The parts of a report: one per study, and costs, audits and the paper; each has tables, figures and README blocks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from benchmark.disk import STUDY_TABLES, TABLES, ResultsFolder
+from benchmark.disk.tables import join_runs, read_table
 from benchmark.display import Group, PageTable, Section
 from benchmark.reference import DETECTOR
-from benchmark.report.loading import Rows
-from benchmark.report.readme import as_block, as_questions
+from benchmark.report.readme import CHANGING, as_block
 from benchmark.report.study_tables import study_groups, summary_groups
 from benchmark.wording import dataset_title, network_title
 
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
-CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
+OF_STUDIES = tuple(table.name for table in STUDY_TABLES)
+
+
+class Rows(Mapping[str, pd.DataFrame]):
+    """The CSV tables by name, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], pd.DataFrame]):
+        self._read, self._tables = read, dict[str, pd.DataFrame]()
+
+    @classmethod
+    def of(cls, results: ResultsFolder) -> "Rows":
+        return cls(lambda name: read_table(results, name))
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Rows that name their run only are joined with what is known of it."""
+        if name not in self._tables:
+            rows = self._read(name)
+            self._tables[name] = join_runs(rows, self["runs"]) if name in OF_STUDIES and name != "runs" else rows
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+    def of_study(self, study: str, runs: Collection[str] | None = None) -> "Rows":
+        """Of all its runs, or of those that are named."""
+
+        def pick(name: str) -> pd.DataFrame:
+            rows = self[name]
+            return rows[(rows["study"] == study) & (rows["run"].isin(runs) if runs else True)]
+
+        return Rows(pick)
 
 
 class Part:
@@ -33,34 +67,39 @@ class Part:
     @cached_property
     def groups(self) -> dict[str, Group]:
         """Without what differs from run to run."""
-        return {
-            name: replace(group, tables=[(title, _stable(table)) for title, table in group.tables])
-            for name, group in self.make_groups().items()
-        }
+        return {name: _stable(group) for name, group in self.make_groups().items()}
 
     def make_groups(self) -> dict[str, Group]:
         raise NotImplementedError
 
-    def shown(self) -> Sequence[Group]:
-        """What the terminal and the README show."""
+    def shown(self) -> list[Group]:
+        """In the terminal."""
         return list(self.groups.values())
 
-    def readme_block(self, name: str) -> str:
-        return as_block(self.shown(), [CHANGING])
+    def in_readme(self) -> list[Group]:
+        return self.shown()
+
+    def readme_block(self, kind: str) -> str:
+        """Of one group, or of those that a README shows together."""
+        if not kind:
+            return as_block(self.in_readme())
+        return as_block([self.groups[kind]]) if kind in self.groups else ""
 
     def drawings(self) -> Iterator["Drawing"]:
         yield from ()
 
-    def more_sections(self) -> Iterator[Section]:
-        yield from ()
+    def more_sections(self) -> list[Section]:
+        return []
 
     @property
     def summary(self) -> str:
         return ""
 
 
-def _stable(table: pd.DataFrame) -> pd.DataFrame:
-    return table.drop(columns=CHANGING, errors="ignore")
+def _stable(group: Group) -> Group:
+    return replace(
+        group, tables=[(title, table.drop(columns=CHANGING, errors="ignore")) for title, table in group.tables]
+    )
 
 
 class StudyPart(Part):
@@ -73,7 +112,7 @@ class StudyPart(Part):
 
         return study_groups(self.rows) | study_paper_groups(self.rows)
 
-    def shown(self) -> Sequence[Group]:
+    def shown(self) -> list[Group]:
         """Summaries of a study with several settings; of one setting, all of detection and accuracy."""
         groups = summary_groups(self.rows["metrics"], self.rows["accuracy"])
         summaries = [name for name in ("summary", "accuracy-summary") if name in groups]
@@ -84,12 +123,12 @@ class StudyPart(Part):
 
         return study_drawings(self.rows)
 
-    def more_sections(self) -> Iterator[Section]:
+    def more_sections(self) -> list[Section]:
         runs = self.rows["runs"].drop(columns="study")
         varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]
         same = ", ".join(f"{column} {runs[column].iloc[0]}" for column in runs if column not in varying)
         table = PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
-        yield Section(f"{self.name}-runs", "Runs and their settings", tables=(table,))
+        return [Section(f"{self.name}-runs", "Runs and their settings", tables=(table,))]
 
     @property
     def summary(self) -> str:
@@ -118,16 +157,16 @@ class CostPart(Part):
 
         return overhead_groups(self.rows.__getitem__)
 
-    def readme_block(self, name: str) -> str:
+    def in_readme(self) -> list[Group]:
         """One line-up, without the columns that are checks; and what the reference adds."""
         from benchmark.overhead.tables import COST_NOTES
 
-        blocks = []
-        if cost := self.groups.get("cost"):
+        shown = {name: group for name, group in self.groups.items() if name in ("cost", "terms")}
+        if cost := shown.get("cost"):
             first = cost.tables[0][0].split(":")[0]
             tables = [(title, table) for title, table in cost.tables if title.startswith(first)]
-            blocks.append(replace(cost, tables=tables, notes=list(COST_NOTES)))
-        return as_block([*blocks, *(group for name, group in self.groups.items() if name == "terms")], [])
+            shown["cost"] = replace(cost, tables=tables, notes=list(COST_NOTES))
+        return list(shown.values())
 
     def drawings(self) -> Iterator["Drawing"]:
         from benchmark.overhead.figures import overhead_drawings
@@ -145,8 +184,8 @@ class AuditPart(Part):
 
         return trial_groups(self.rows.__getitem__)
 
-    def readme_block(self, name: str) -> str:
-        return as_block([group for name, group in self.groups.items() if name != "precision"], [])
+    def in_readme(self) -> list[Group]:
+        return [group for name, group in self.groups.items() if name != "precision"]
 
 
 class PaperPart(Part):
@@ -158,14 +197,6 @@ class PaperPart(Part):
         from benchmark.paper.tables import paper_groups
 
         return paper_groups(self.rows)
-
-    def readme_block(self, name: str) -> str:
-        """Of `paper, headlines` and the like."""
-        kind = name.partition(", ")[2]
-        if kind not in self.groups:
-            return ""
-        group = self.groups[kind]
-        return as_questions(group.notes) if not group.tables else as_block([group], [])
 
     def drawings(self) -> Iterator["Drawing"]:
         from benchmark.paper.tables import paper_drawings

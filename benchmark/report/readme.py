@@ -1,80 +1,77 @@
 """Fills the blocks of the READMEs that hold results: what is between two markers is rewritten."""
 
-import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from benchmark.disk import DEFAULT_RESULTS, Manifest, code_digest, write_text
-from benchmark.display.tables import Group, as_markdown
+from benchmark.disk import DEFAULT_RESULTS, write_text
+from benchmark.display.tables import MISSING, Group, as_markdown
 
 READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
-MARKER = re.compile(r"<!-- results of ([^:]+): written by `linc-bench report` -->\n")
+BLOCK = re.compile(
+    r"(<!-- results of ([^:]+): written by `linc-bench report` -->\n)(.*?)(<!-- end of \2 -->)", re.DOTALL
+)
+PICTURE = re.compile(r"(figures/[^/\s]+/\w[\w=.-]*)\.png")
 # Columns that would make a table too wide for a README or a terminal.
 WIDE = [
     *("AUPRC of chance", "precision at the true rate", "recall in the first 5 %", "recall in the first 20 %", "ties"),
     *("while scoring", "slower steps", "outside"),
 ]
+CHANGING = "scoring seconds"  # differs from run to run, and would change a committed file each time
 
 
-def block_names() -> set[str]:
-    return {name for path in READMES if path.exists() for name in MARKER.findall(path.read_text())}
+def blocks() -> list[tuple[str, str]]:
+    """Names and contents."""
+    return [(name, text) for path in _existing() for _, name, text, _ in BLOCK.findall(path.read_text())]
 
 
-def pictures(part: str) -> set[str]:
-    """The names of a part's figures that a README shows."""
-    shown = re.compile(rf"figures/{re.escape(part)}/(\w[\w=.-]*)\.png")
-    return {name for path in READMES if path.exists() for name in shown.findall(path.read_text())}
+def pictures() -> list[str]:
+    """The figures that a README shows, such as `figures/demo/roc_curves`."""
+    return sorted({figure for path in _existing() for figure in PICTURE.findall(path.read_text())})
 
 
-def fill_block(manifest: Manifest, name: str, made_from: str, make: Callable[[], str]) -> None:
-    """Rewrites a block in each README that has it, unless it stands there already."""
-    output = f"readme/{name}"
-    if manifest.is_current(output, made_from) and all(
-        _digest(block) == manifest.note(output) for block in _blocks(name)
-    ):
-        return
-    text = make()
-    begin, end = f"<!-- results of {name}: written by `linc-bench report` -->\n", f"<!-- end of {name} -->"
-    for path in (path for path in READMES if path.exists()):
+def fill(texts: Mapping[str, str]) -> None:
+    """Rewrites each block whose text is given."""
+    for path in _existing():
         readme = path.read_text()
-        if begin in readme and end in readme:
-            before, after = readme.split(begin)[0], readme.split(end)[1]
-            if (filled := f"{before}{begin}{text}{end}{after}") != readme:
-                write_text(path, filled)
-    manifest.write(output, made_from, {}, _digest(text))
+        filled = BLOCK.sub(lambda block: block[1] + texts.get(block[2], block[3]) + block[4], readme)
+        if filled != readme:
+            write_text(path, filled)
 
 
-def _blocks(name: str) -> list[str]:
-    pattern = re.compile(
-        f"<!-- results of {re.escape(name)}: .*? -->\n(.*?)<!-- end of {re.escape(name)} -->", re.DOTALL
-    )
-    return [block for path in READMES if path.exists() for block in pattern.findall(path.read_text())]
+def _existing() -> list[Path]:
+    return [path for path in READMES if path.exists()]
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def as_block(groups: Sequence[Group], left_out: Sequence[str]) -> str:
+def as_block(groups: Sequence[Group]) -> str:
     """With fewer columns than the files have, so that tables fit on a page."""
-    blocks = []
+    texts = []
     for group in groups:
-        narrow = ((title, table.drop(columns=[*WIDE, *left_out], errors="ignore")) for title, table in group.tables)
-        blocks += [*(as_markdown(title, table) for title, table in narrow), *(f"{note}\n" for note in group.notes)]
-    return "\n".join(blocks)
+        narrow = ((title, table.drop(columns=[*WIDE, CHANGING], errors="ignore")) for title, table in group.tables)
+        texts += [as_markdown(title, table) for title, table in narrow]
+        texts += [f"{note}\n" for note in group.notes] if group.tables else [_as_questions(group.notes)]
+    return "\n".join(texts)
 
 
-def as_questions(answers: Sequence[str]) -> str:
+def _as_questions(answers: Sequence[str]) -> str:
     """A list, with the questions in bold."""
     parts = (answer.partition("?") if "?" in answer else answer.partition(":") for answer in answers)
     return "".join(f"- **{question}{mark}**{answer}\n" for question, mark, answer in parts)
 
 
+def suite_blocks(speed: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
+    """What `make bench` measured, and what each detector computes."""
+    texts = {"detectors": as_markdown("What each detector computes", detectors_table())}
+    if not speed.empty:
+        texts["speed"] = as_markdown("Measured by `make bench` on two cores", speed_table(speed))
+    if not baseline.empty:
+        texts["scoring"] = as_markdown("Measured by `make bench`", scoring_table(baseline))
+    return texts
+
+
 def detectors_table() -> pd.DataFrame:
-    """A line for each detector of the suite."""
     from benchmark.paper.numbers import DETECTION
     from benchmark.runs import ORIGINAL
     from benchmark.training import TrainingSettings
@@ -91,18 +88,20 @@ def detectors_table() -> pd.DataFrame:
     )
 
 
-def fill_suite_blocks(manifest: Manifest, speed: pd.DataFrame, baseline: pd.DataFrame) -> None:
-    """What `make bench` measured, and what each detector computes."""
-    from benchmark.report.loading import rows_digest
-    from benchmark.report.study_tables import scoring_table, speed_table
+def speed_table(speed: pd.DataFrame) -> pd.DataFrame:
+    """Milliseconds per image: a row per measurement, a column per network."""
+    compared = zip(speed["ratio"], speed["against"], strict=True)
+    ratios = [f" ({ratio:.3g} × {name})" if name else "" for ratio, name in compared]
+    cells = speed["milliseconds"].map("{:.3g} ms".format) + ratios
+    table = speed.assign(cell=cells).pivot(index="what", columns="model", values="cell").fillna(MISSING)
+    rows, columns = (
+        speed.groupby(axis)["milliseconds"].max().sort_values(ascending=False).index for axis in ("what", "model")
+    )
+    return table.loc[rows, columns].reset_index().rename(columns={"what": "per image"})
 
-    code = code_digest("report/*.py", "display/*.py", "runs/studies.py", "../detectors/*.py")
-    blocks: dict[str, Callable[[], str]] = {
-        "speed": lambda: as_markdown("Measured by `make bench` on two cores", speed_table(speed)),
-        "scoring": lambda: as_markdown("Measured by `make bench`", scoring_table(baseline)),
-        "detectors": lambda: as_markdown("What each detector computes", detectors_table()),
-    }
-    present = {"speed": not speed.empty, "scoring": not baseline.empty, "detectors": True}
-    for name in blocks.keys() & block_names():
-        if present[name]:
-            fill_block(manifest, name, rows_digest(speed, baseline) + code, blocks[name])
+
+def scoring_table(baseline: pd.DataFrame) -> pd.DataFrame:
+    """Seconds per detector, the fastest first."""
+    scoring = baseline[baseline["what"].str.startswith("scoring, ")].sort_values("milliseconds", kind="stable")
+    names = scoring["what"].str.removeprefix("scoring, ")
+    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.2g}".format)})

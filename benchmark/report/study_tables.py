@@ -236,22 +236,3 @@ def accuracy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
         {"recipe": recipe, "runs": len(rows)} | _cells(rows, columns)
         for recipe, rows in accuracy.groupby("recipe", sort=False)
     )
-
-
-def speed_table(speed: pd.DataFrame) -> pd.DataFrame:
-    """What `make bench` measured, in milliseconds per image: a row per measurement, a column per network."""
-    compared = zip(speed["ratio"], speed["against"], strict=True)
-    ratios = [f" ({ratio:.3g} × {name})" if name else "" for ratio, name in compared]
-    cells = speed["milliseconds"].map("{:.3g} ms".format) + ratios
-    table = speed.assign(cell=cells).pivot(index="what", columns="model", values="cell").fillna(MISSING)
-    rows, columns = (
-        speed.groupby(axis)["milliseconds"].max().sort_values(ascending=False).index for axis in ("what", "model")
-    )
-    return table.loc[rows, columns].reset_index().rename(columns={"what": "per image"})
-
-
-def scoring_table(baseline: pd.DataFrame) -> pd.DataFrame:
-    """What `make bench` measured of scoring: seconds per detector, the fastest first."""
-    scoring = baseline[baseline["what"].str.startswith("scoring, ")].sort_values("milliseconds", kind="stable")
-    names = scoring["what"].str.removeprefix("scoring, ")
-    return pd.DataFrame({"detector": names, "seconds": (scoring["milliseconds"] / 1e3).map("{:.2g}".format)})

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, heat_map, legend_below, only_outer_labels, panels, root_scale
 from benchmark.report.detection_figures import MOST_DRAWN, RANGE
-from benchmark.report.figure_rows import (
+from benchmark.report.rows_to_draw import (
     FAMILY,
     families,
     first_seed,

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, label_margin, panels
 from benchmark.paper import numbers as paper
-from benchmark.report.figure_rows import detector_variants
+from benchmark.report.rows_to_draw import detector_variants
 from benchmark.wording import dataset_title, describe_setting, varying_columns
 
 TRAINING = ("backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay", "images")

@@ -51,7 +51,7 @@ def demo_page() -> Page:
     detection = Section(
         "detection",
         "Detection",
-        "Each detector ranks the training samples; mislabelled is the positive class.\n\nTies count half.",
+        ("Each detector ranks the training samples; mislabelled is the positive class.", "Ties count half."),
         (
             PageTable("Original line-up", by_detector, "± over seeds"),
             PageTable("Every run", per_run(), "One row per run and detector.", filters),
@@ -74,9 +74,9 @@ def demo_page() -> Page:
             "Backbone tf_efficientnet_lite0 at 64 px, 30 epochs, batch 64; 1 noise seed, 3 training seeds.",
         ),
         parts=(
-            PagePart.of("first", "", [detection]),
-            PagePart.of("demo", "demo", [accuracy_section]),
-            PagePart.of("difficult", HOSTILE[0], [difficult]),
+            PagePart("", (detection,)),
+            PagePart("demo", (accuracy_section,)),
+            PagePart(HOSTILE[0], (difficult,)),
         ),
     )
 
@@ -129,11 +129,6 @@ def test_the_same_page_has_the_same_bytes(page_file: Path) -> None:
     assert render_page(demo_page()) == page_file.read_text()
 
 
-def test_a_part_can_be_taken_from_a_page(page_file: Path) -> None:
-    for part in demo_page().parts:
-        assert PagePart.from_page(page_file.read_text(), part.name, part.title, part.contents) == part
-
-
 def test_everything_is_there_without_script_and_nothing_points_elsewhere(page_file: Path) -> None:
     html = page_file.read_text()
     assert "hidden" not in re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.DOTALL)
@@ -147,7 +142,7 @@ def test_a_wrong_filter_or_anchor_is_an_error() -> None:
     with pytest.raises(LincBenchError, match="cannot be filtered by"):
         PageTable("t", pd.DataFrame({"a": [1]}), filterable=("b",))
     with pytest.raises(LincBenchError, match="anchors"):
-        Page("p", (), (PagePart.of("a", "", [Section("same", "A"), Section("same", "B")]),))
+        Page("p", (), (PagePart("", (Section("same", "A"), Section("same", "B"))),))
 
 
 def test_missing_values_and_empty_tables() -> None:
@@ -155,7 +150,7 @@ def test_missing_values_and_empty_tables() -> None:
     assert table.rows == [["a", "0.1235", "1"], ["b", "–", "2"]]
     assert table.columns == [("detector", False), ("auroc", True), ("n", True)]
     empty = Section("s", "S", tables=(PageTable("e", table.frame[:0]),))
-    assert "<tbody>" in PagePart.of("part", "", [empty]).html
+    assert "<tbody>" in render_page(Page("p", (), (PagePart("", (empty,)),)))
 
 
 def test_no_console_error_and_no_request_to_any_host(browser: Chrome) -> None:
