@@ -1,16 +1,18 @@
 """Makes tables, figures, the page and README blocks from the CSV tables, and again only if something changed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+import pandas as pd
 from rich.console import Console
 
-from benchmark.disk import TABLES, Manifest, Output, ResultsFolder, code_digest, locked
+from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
+from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import digest_of, file_digest
 from benchmark.report import readme
-from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, Rows, StudyPart
+from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart
 from benchmark.runs import STUDIES
 
 SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "statistics/comparisons.py")
@@ -27,12 +29,14 @@ REPORT_CODE = (
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
 
+OF_STUDIES = tuple(table.name for table in STUDY_TABLES)
+
 
 def make_report(
     results: ResultsFolder, show: str | None, console: Console, runs: Collection[str] | None = None
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
-    rows = Rows.of(results)
+    rows = AllRows.of(results)
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
         PaperPart(rows),
@@ -55,6 +59,39 @@ def make_report(
         folders = f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}."
         console.print(folders, highlight=False, soft_wrap=True)
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
+
+
+class AllRows(Mapping[str, pd.DataFrame]):
+    """The CSV tables by name, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], pd.DataFrame]):
+        self._read, self._tables = read, dict[str, pd.DataFrame]()
+
+    @classmethod
+    def of(cls, results: ResultsFolder) -> "AllRows":
+        return cls(lambda name: read_table(results, name))
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Rows that name their run only are joined with what is known of it."""
+        if name not in self._tables:
+            rows = self._read(name)
+            self._tables[name] = join_runs(rows, self["runs"]) if name in OF_STUDIES and name != "runs" else rows
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+    def of_study(self, study: str, runs: Collection[str] | None = None) -> "AllRows":
+        """Of all its runs, or of those that are named."""
+
+        def pick(name: str) -> pd.DataFrame:
+            rows = self[name]
+            return rows[(rows["study"] == study) & (rows["run"].isin(runs) if runs else True)]
+
+        return AllRows(pick)
 
 
 def _in_order(studies: Collection[str]) -> list[str]:
@@ -88,7 +125,7 @@ def _inputs_digest(results: ResultsFolder) -> str:
     return digest_of([tables, readmes, code_digest(*REPORT_CODE, libraries=REPORT_LIBRARIES)])
 
 
-def _fill_readmes(rows: Rows, parts: Sequence[Part]) -> None:
+def _fill_readmes(rows: AllRows, parts: Sequence[Part]) -> None:
     texts = readme.suite_blocks(rows["speed"], rows["baseline"])
     part_named = {part.name: part for part in parts}
     for block, _ in readme.blocks():

@@ -1,14 +1,12 @@
 """The parts of a report: one per study, and costs, audits and the paper; each has tables, figures and README blocks."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmark.disk import STUDY_TABLES, TABLES, ResultsFolder
-from benchmark.disk.tables import join_runs, read_table
 from benchmark.display import Group, PageTable, Section
 from benchmark.reference import DETECTOR
 from benchmark.report.readme import CHANGING, as_block
@@ -18,40 +16,7 @@ from benchmark.wording import dataset_title, network_title
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
-OF_STUDIES = tuple(table.name for table in STUDY_TABLES)
-
-
-class Rows(Mapping[str, pd.DataFrame]):
-    """The CSV tables by name, each read when it is first asked for."""
-
-    def __init__(self, read: Callable[[str], pd.DataFrame]):
-        self._read, self._tables = read, dict[str, pd.DataFrame]()
-
-    @classmethod
-    def of(cls, results: ResultsFolder) -> "Rows":
-        return cls(lambda name: read_table(results, name))
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        """Rows that name their run only are joined with what is known of it."""
-        if name not in self._tables:
-            rows = self._read(name)
-            self._tables[name] = join_runs(rows, self["runs"]) if name in OF_STUDIES and name != "runs" else rows
-        return self._tables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(TABLES)
-
-    def __len__(self) -> int:
-        return len(TABLES)
-
-    def of_study(self, study: str, runs: Collection[str] | None = None) -> "Rows":
-        """Of all its runs, or of those that are named."""
-
-        def pick(name: str) -> pd.DataFrame:
-            rows = self[name]
-            return rows[(rows["study"] == study) & (rows["run"].isin(runs) if runs else True)]
-
-        return Rows(pick)
+Rows = Mapping[str, pd.DataFrame]  # by the name of the CSV table
 
 
 class Part:
