@@ -24,7 +24,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.evaluation import epochs
 from benchmark.evaluation import evaluate as evaluation
-from benchmark.evaluation.figure_data import JudgedRun
+from benchmark.evaluation.run_rows import JudgedRun
 from benchmark.execution.executors import InProcessExecutor
 from benchmark.execution.progress import Progress
 from benchmark.execution.worker_processes import WorkerDied
@@ -35,7 +35,7 @@ from benchmark.runs.plan import Sources
 from benchmark.runs.run_study import ATTEMPTS
 from benchmark.runs.units import Unit
 from benchmark.upkeep.integrity import DAMAGED, ORPHANED, OTHER_VERSION, UNKNOWN, check_integrity
-from benchmark.upkeep.status import read_status
+from benchmark.upkeep.status import DONE, FAILED, INTERRUPTED, RUNNING, RunState, read_status
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
 
@@ -101,6 +101,10 @@ def _hold(folder: Path, name: str) -> None:
         time.sleep(1000)
 
 
+def runs_in(status: list[RunState], state: str) -> list[str]:
+    return [run.run_id for run in status if run.state == state]
+
+
 def test_status_tells_running_from_interrupted(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = ResultsFolder(copied)
     for name in ("at-work", "gone"):
@@ -116,14 +120,14 @@ def test_status_tells_running_from_interrupted(copied: Path, capsys: pytest.Capt
     finally:
         holder.kill()
         holder.join()
-    assert len(found.done) == 2
-    assert list(found.running) == ["at-work"]
-    assert found.interrupted == ("gone", "left")
+    assert len(runs_in(found, DONE)) == 2
+    assert runs_in(found, RUNNING) == ["at-work"]
+    assert runs_in(found, INTERRUPTED) == ["gone", "left"]
     told = said(capsys)
     assert "epoch 3 of 70" in told
     assert "process 123 on here" in told
     assert "2 done, 1 running, 0 failed, 2 interrupted" in told
-    assert read_status(results).interrupted == ("at-work", "gone", "left"), "whoever held it is gone"
+    assert runs_in(read_status(results), INTERRUPTED) == ["at-work", "gone", "left"], "whoever held it is gone"
 
 
 def test_a_run_has_one_state(copied: Path) -> None:
@@ -136,7 +140,9 @@ def test_a_run_has_one_state(copied: Path) -> None:
         results.failed(name).write_text(json.dumps({"reason": "[/conv1] of [enforce fail]", "attempts": 3}))
     (copied / "runs" / ".partial-lost").mkdir()
     found = read_status(results)
-    assert (found.done, found.interrupted, set(found.failed)) == ((), (again,), {"lost", other})
+    assert runs_in(found, DONE) == []
+    assert runs_in(found, INTERRUPTED) == [again]
+    assert runs_in(found, FAILED) == sorted(["lost", other])
 
 
 def test_reasons_are_shown_as_they_are(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,7 +223,7 @@ def test_one_data_set_whose_features_cannot_be_had_does_not_stop_the_other(
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
     rows = pd.read_csv(tmp_path / "results" / "metrics.csv").query("dataset == 'odd_or_even'")
     assert (rows["reason"].str.contains("could not be computed: RuntimeError: out of memory")).all()
-    assert len(read_status(ResultsFolder(tmp_path / "results")).failed) == 2
+    assert len(runs_in(read_status(ResultsFolder(tmp_path / "results")), FAILED)) == 2
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections import Counter
 from pathlib import Path
 
 from rich.filesize import decimal
@@ -10,11 +11,11 @@ from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.disk import ResultsFolder, locked
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.execution.executors import default_workers, make_executor
-from benchmark.execution.progress import Progress, duration
+from benchmark.execution.progress import Progress
 from benchmark.networks.feature_store import remove_store, store_bytes, stores_in
 from benchmark.runs import STUDIES, Sources, study_named
 from benchmark.upkeep.integrity import DAMAGED, check_integrity
-from benchmark.upkeep.status import read_status
+from benchmark.upkeep.status import DONE, FAILED, INTERRUPTED, RUNNING, read_status
 
 
 def features(options: argparse.Namespace) -> int:
@@ -55,18 +56,10 @@ def _clean_features(options: argparse.Namespace, results: ResultsFolder, stores:
 def status(options: argparse.Namespace) -> int:
     results: ResultsFolder = options.results
     runs = read_status(results)
-    rows = [
-        (run_id, "running", f"epoch {run.epoch} of {run.epochs} {duration(run.seconds_ago)} ago, {run.process}")
-        for run_id, run in runs.running.items()
-    ]
-    for run_id, failed in runs.failed.items():
-        details = f"; details: {results.log(run_id)}" if results.log(run_id).exists() else ""
-        rows.append((run_id, "failed", f"{failed.reason} (attempts: {failed.attempts}{details})"))
-    rows += [(run_id, "interrupted", "rerun the same command") for run_id in runs.interrupted]
-    if rows:
+    if rows := [run for run in runs if run.state != DONE]:
         print_table(f"runs in {results.root}", rows, ["run", "state", "what is known"])
-    counts = f"{len(runs.done):,} done, {len(runs.running):,} running, {len(runs.failed):,} failed"
-    say(f"{counts}, {len(runs.interrupted):,} interrupted")
+    counts = Counter(run.state for run in runs)
+    say(", ".join(f"{counts[state]:,} {state}" for state in (DONE, RUNNING, FAILED, INTERRUPTED)))
     return 0
 
 

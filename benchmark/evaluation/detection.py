@@ -1,20 +1,21 @@
 """How well detectors found the mislabelled samples: metrics with intervals, ROC curves, agreement, AUROC by epochs."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import rankdata
 
 from benchmark.evaluation.epochs import auroc_by_epochs
-from benchmark.evaluation.figure_data import agreement, roc
 from benchmark.evaluation.run_rows import Rows, describe_run, options_text, run_key
-from benchmark.identity import Json
+from benchmark.identity import Json, label_of
 from benchmark.reference import DETECTOR
 from benchmark.runs import Outcome, Plan, Sources, Unit
 from benchmark.runs.scores import read_scores
 from benchmark.statistics.bootstrap import bootstrap_auroc, interval
-from benchmark.statistics.metrics import detection_metrics, why_undefined
+from benchmark.statistics.metrics import detection_metrics, roc_points, why_undefined
+from benchmark.training import Recipe
 from detectors import Detector, detector_named
 
 REFERENCE = detector_named(DETECTOR)  # others are compared with it
@@ -45,14 +46,19 @@ class Entry:
 
 
 def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths) -> Rows:
+    """Entries with the same wrong labels and the same training seed are compared in pairs."""
     rows: Rows = defaultdict(list)
     entries = _entries(plan, outcome_of)
-    for group in _comparable(entries):
+    comparable: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        comparable[entry.unit.run.setting_id, *entry.unit.run.seeds].append(entry)
+    for group in comparable.values():
         _add_metrics(rows, plan, group, truths)
     for unit in plan.units:
         error = outcome_of[unit.run_id].error
         if error is not None and not unit.detectors:  # no detector's row would report it
-            rows["metrics"].append(_row_of_untrained_run(plan, unit, error))
+            row = _described(plan, unit, truths, "training", unit.run.recipe)
+            rows["metrics"].append(row | {"runs_averaged": 0, "epochs_used": 0, "status": "failed", "reason": error})
     for entry in entries:
         if entry.failure is None and not why_undefined(truths[entry.unit]):
             points = auroc_by_epochs(entry.detector, entry.units, plan.sources)
@@ -60,36 +66,31 @@ def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths
     return rows
 
 
+def _described(plan: Plan, unit: Unit, truths: Truths, line_up: str, judged: Detector | Recipe) -> dict[str, Json]:
+    return describe_run(plan, unit, truths.get(unit)) | {
+        "line_up": line_up,
+        "detector": label_of(judged),
+        "detector_name": judged.name,
+        "detector_options": options_text(judged),
+    }
+
+
 def _entries(plan: Plan, outcome_of: Mapping[str, Outcome]) -> list[Entry]:
     """Scores averaged over runs are one entry, of the first run that has scores."""
     averaged: dict[tuple[object, Detector], list[Unit]] = defaultdict(list)
     for unit in plan.units:
         for detector in unit.detectors:
-            if detector.averages_runs and _failure(unit, detector, outcome_of) is None:
+            if detector.averages_runs and outcome_of[unit.run_id].failure_of(detector) is None:
                 averaged[unit.run.all_but_training_seed, detector].append(unit)
     entries = []
     for unit in plan.units:
         for line_up in plan.study.line_ups:
             for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
-                failure = _failure(unit, detector, outcome_of)
+                failure = outcome_of[unit.run_id].failure_of(detector)
                 units = (averaged[unit.run.all_but_training_seed, detector] if failure is None else []) or [unit]
                 if unit is units[0]:
                     entries.append(Entry(line_up.name, detector, tuple(units), failure))
     return entries
-
-
-def _failure(unit: Unit, detector: Detector, outcome_of: Mapping[str, Outcome]) -> str | None:
-    """Why the detector has no scores of this run."""
-    outcome = outcome_of[unit.run_id]
-    return outcome.error if outcome.error is not None else outcome.failures.get(detector.label)
-
-
-def _comparable(entries: list[Entry]) -> Iterable[list[Entry]]:
-    """Entries with the same wrong labels and the same training seed, which are compared in pairs."""
-    groups: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        groups[entry.unit.run.setting_id, *entry.unit.run.seeds].append(entry)
-    return groups.values()
 
 
 def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> None:
@@ -100,11 +101,7 @@ def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> 
     undefined = why_undefined(truth) if truth is not None else None
     uncertainty = {} if truth is None or undefined else _uncertainty(scores_of, truth)
     for entry in group:
-        row = describe_run(plan, entry.unit, truths.get(entry.unit)) | {
-            "line_up": entry.line_up,
-            "detector": entry.detector.label,
-            "detector_name": entry.detector.name,
-            "detector_options": options_text(entry.detector),
+        row = _described(plan, entry.unit, truths, entry.line_up, entry.detector) | {
             "runs_averaged": len(entry.units),
             "epochs_used": entry.detector.epochs_used(entry.unit.run.training.epochs),
             "seconds": seconds_of.get(entry),
@@ -138,24 +135,22 @@ def _uncertainty(scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> di
 def _add_comparison(rows: Rows, plan: Plan, scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> None:
     """ROC curves and agreement of detectors, of the first seed only, since the files are committed."""
     for entry, scores in scores_of.items():
-        rows["roc"] += [entry.key(plan) | point for point in roc(truth, scores)]
+        rows["roc"] += [
+            entry.key(plan) | {"false_positive_rate": round(float(x), 5), "true_positive_rate": round(float(y), 5)}
+            for x, y in zip(*roc_points(truth, scores), strict=True)
+        ]
+    first = run_key(plan, next(iter(scores_of)).unit)
     for line_up in dict.fromkeys(entry.line_up for entry in scores_of):
-        members = {entry: scores for entry, scores in scores_of.items() if entry.line_up == line_up}
-        key = run_key(plan, next(iter(scores_of)).unit) | {"line_up": line_up}
-        pairs = agreement({entry.detector.label: scores for entry, scores in members.items()})
-        rows["agreement"] += [key | pair for pair in pairs]
+        members = {entry.detector.label: scores for entry, scores in scores_of.items() if entry.line_up == line_up}
+        rows["agreement"] += [first | {"line_up": line_up} | pair for pair in _agreement(members)]
 
 
-def _row_of_untrained_run(plan: Plan, unit: Unit, error: str) -> dict[str, Json]:
-    """For a run that is trained for its accuracy alone."""
-    recipe = unit.run.recipe
-    return describe_run(plan, unit, None) | {
-        "line_up": "training",
-        "detector": unit.run.recipe_label,
-        "detector_name": recipe.name,
-        "detector_options": options_text(recipe),
-        "runs_averaged": 0,
-        "epochs_used": 0,
-        "status": "failed",
-        "reason": error,
-    }
+def _agreement(scores_of: Mapping[str, np.ndarray]) -> list[Json]:
+    """Spearman's rank correlation of every pair of detectors; 0 for constant scores."""
+    with np.errstate(invalid="ignore"):
+        correlation = np.atleast_2d(np.corrcoef([rankdata(scores) for scores in scores_of.values()]))
+    return [
+        {"detector": name, "other": other, "rank_correlation": round(float(value), 4)}
+        for name, row in zip(scores_of, np.nan_to_num(correlation), strict=True)
+        for other, value in zip(scores_of, row, strict=True)
+    ]

@@ -10,7 +10,7 @@ from benchmark.disk import STUDY_TABLES
 from benchmark.disk.tables import merge_rows, read_table
 from benchmark.evaluation.detection import detection_rows
 from benchmark.evaluation.run_rows import Rows, judged_run, run_rows
-from benchmark.identity import Json
+from benchmark.identity import Json, label_of
 from benchmark.runs import Outcome, Plan, Unit
 
 
@@ -22,8 +22,9 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     for unit in (unit for unit in plan.units if outcome_of[unit.run_id].error is None):
         run = judged_run(unit, plan.sources)  # one at a time, since a process may open only so many files
         is_mislabelled[unit] = run.is_mislabelled
-        _add(rows, run_rows(plan, unit, run))
-    _add(rows, detection_rows(plan, outcome_of, is_mislabelled))
+        for table, new in run_rows(plan, unit, run).items():
+            rows[table] += new
+    rows |= detection_rows(plan, outcome_of, is_mislabelled)  # of other tables
     order = {unit.run_id: number for number, unit in enumerate(plan.units)}
     rows["metrics"].sort(key=lambda row: order[row["run"]])
     stale = _stale_runs(plan)
@@ -31,16 +32,11 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
         merge_rows(plan.sources.results, table, new, partial(_is_replaced, plan, stale, new))
 
 
-def _add(rows: Rows, more: Rows) -> None:
-    for table, new in more.items():
-        rows[table] += new
-
-
 def _stale_runs(plan: Plan) -> set[str]:
     """Runs of this study with the setting, seeds and recipe of a planned run, made by another version of the code."""
     runs = read_table(plan.sources.results, "runs")
     columns = ["setting", "noise_seed", "training_seed", "recipe"]
-    planned = {(unit.run.setting_id, *unit.run.seeds, unit.run.recipe_label) for unit in plan.units}
+    planned = {(unit.run.setting_id, *unit.run.seeds, label_of(unit.run.recipe)) for unit in plan.units}
     own = runs[runs["study"] == plan.study.name]
     same = [tuple(row) in planned for row in own[columns].itertuples(index=False)]
     return set(own.loc[same, "run"]) - {unit.run_id for unit in plan.units}

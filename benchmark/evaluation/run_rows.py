@@ -1,23 +1,42 @@
-"""The rows of one run beside detection: its settings, accuracy, curves, and what its recipe leaves behind."""
+"""The rows of one run: its settings, accuracy and curves, and the histograms of what its recipe leaves behind."""
 
 import json
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 
 from benchmark.data import AnswerKey
 from benchmark.disk import provenance_columns
-from benchmark.evaluation.figure_data import JudgedRun, corrections, data_map, mixture_components, trust_histogram
-from benchmark.identity import Json, options_of
-from benchmark.record import TRAIN_LOGITS, open_record, read_history, read_metadata
+from benchmark.identity import Json, label_of, options_of
+from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
 from benchmark.runs import Plan, Sources, Unit
-from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy
+from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy, correction_metrics
 from benchmark.training import Recipe
 from detectors import Detector
-from detectors.linc import TRUST, LiNCRecipe
+from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCRecipe
+from detectors.logits import given_class
 
 Rows = dict[str, list[Json]]  # by table
+BINS, MAP_BINS = 40, 32
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run with its answer key."""
+
+    record: RunRecord
+    key: AnswerKey
+
+    @property
+    def is_mislabelled(self) -> np.ndarray:
+        return self.key.is_mislabelled(self.record.given_labels)
+
+    @property
+    def subsets(self) -> dict[str, np.ndarray]:
+        return {"clean": ~self.is_mislabelled, "mislabelled": self.is_mislabelled}
 
 
 def judged_run(unit: Unit, sources: Sources) -> JudgedRun:
@@ -27,21 +46,22 @@ def judged_run(unit: Unit, sources: Sources) -> JudgedRun:
 
 def run_rows(plan: Plan, unit: Unit, run: JudgedRun) -> Rows:
     """Recipes that only serve a detector have no accuracy of their own."""
-    recipe, key, about = unit.run.recipe, run_key(plan, unit), describe_run(plan, unit, run.is_mislabelled)
+    recipe, about = unit.run.recipe, describe_run(plan, unit, run.is_mislabelled)
     rows: Rows = {"runs": [about | _origin(unit, plan.sources)]}
     if recipe not in plan.study.recipes:
         return rows
     history = read_history(plan.sources.record(unit))
     rows["accuracy"] = [about | _accuracy(unit, plan.sources, history, run.key)]
-    rows["curves"] = [key | row for row in history]
+    long_tables = {"curves": history}
     if TRUST in recipe.leaves:
         trusting = cast(LiNCRecipe, recipe)
-        rows["trust_histograms"] = [key | row for row in trust_histogram(run, trusting)]
-        rows["mixtures"] = [key | row for row in mixture_components(run)]
-        rows["corrections"] = [key | row for row in corrections(run, trusting)]
+        long_tables["trust_histograms"] = _trust_histogram(run, trusting)
+        long_tables["mixtures"] = _mixture_components(run)
+        long_tables["corrections"] = _corrections(run, trusting)
     if TRAIN_LOGITS in run.record and plan.is_first_seed(unit):
-        rows["data_maps"] = [key | row for row in data_map(run)]
-    return rows
+        long_tables["data_maps"] = _data_map(run)
+    key = run_key(plan, unit)
+    return rows | {table: [key | row for row in long_rows] for table, long_rows in long_tables.items()}
 
 
 def run_key(plan: Plan, unit: Unit) -> dict[str, Json]:
@@ -66,7 +86,7 @@ def describe_run(plan: Plan, unit: Unit, is_mislabelled: np.ndarray | None) -> d
         "learning_rate": run.training.learning_rate,
         "weight_decay": run.training.weight_decay,
         "images": "augmented" if run.training.augment else "plain path" if run.training.plain else "cached",
-        "recipe": run.recipe_label,
+        "recipe": label_of(run.recipe),
         "recipe_name": run.recipe.name,
         "recipe_options": options_text(run.recipe),
         "setting": run.setting_id,
@@ -105,3 +125,60 @@ def _accuracy(unit: Unit, sources: Sources, history: Json, key: AnswerKey) -> di
         by_epoch["validation_accuracy"].to_numpy(),
         (predicted["validation"] == key.clean_validation_labels).mean(axis=1),
     ) | {"best_batch_mean": float(batch_means.max()), "last_batch_mean": float(batch_means[-1])}
+
+
+def _corrections(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
+    """What the recipe corrected, over all samples and for each true class; empty if training ended before that.
+
+    Where it abstained, the rows say that nothing was corrected.
+    """
+    if (np.asarray(run.record[COMPONENT]) < 0).all() and not recipe.may_abstain:
+        return []
+    record, clean = run.record, run.key.clean_labels
+    arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
+    phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}
+    groups = {"all": np.ones(len(clean), dtype=bool)} | {str(label): clean == label for label in np.unique(clean)}
+    return [
+        phases | {"class": name, "in_class": int(members.sum())} | correction_metrics(*(a[members] for a in arrays))
+        for name, members in groups.items()
+    ]
+
+
+def _trust_histogram(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
+    """Trust after the warm-up, binned, for truly clean and truly mislabelled samples."""
+    trust = run.record[TRUST][min(recipe.warm_up, run.record.epochs) - 1]
+    edges = np.histogram_bin_edges(trust.astype(np.float64), bins=BINS)
+    return [
+        {"subset": subset, "from": float(low), "to": float(high), "count": int(count)}
+        for subset, members in run.subsets.items()
+        for low, high, count in zip(edges[:-1], edges[1:], np.histogram(trust[members], edges)[0], strict=True)
+    ]
+
+
+def _mixture_components(run: JudgedRun) -> list[Json]:
+    return [
+        {"component": index, "mean": mean, "standard_deviation": deviation, "weight": weight}
+        for index, (mean, deviation, weight) in enumerate(np.asarray(run.record[TRUST_MIXTURE]).tolist())
+        if weight
+    ]
+
+
+def _data_map(run: JudgedRun) -> list[Json]:
+    """Mean and spread over epochs of the given label's probability, binned; cells without samples are left out."""
+
+    def moments(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        probability_EB = given_class(softmax(logits_EBK.astype(np.float64), axis=2), labels_B)
+        return np.stack([probability_EB.mean(axis=0), probability_EB.std(axis=0)], axis=1)
+
+    confidence_N, variability_N = run.record.map_samples(moments, TRAIN_LOGITS).T
+    edges = np.linspace(0, 1, MAP_BINS + 1), np.linspace(0, 0.5, MAP_BINS + 1)
+    rows: list[Json] = []
+    for subset, members in run.subsets.items():
+        counts = np.histogram2d(confidence_N[members], variability_N[members], edges)[0].astype(int)
+        rows += [
+            {"subset": subset, "confidence_from": low, "variability_from": left, "count": int(count)}
+            for low, counts_of_row in zip(edges[0].tolist(), counts, strict=False)
+            for left, count in zip(edges[1].tolist(), counts_of_row, strict=False)
+            if count
+        ]
+    return rows

@@ -6,6 +6,7 @@ from traceback import format_exception
 
 from benchmark.disk import ResultsFolder, write_json, write_text
 from benchmark.errors import LincBenchError
+from detectors import Detector
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Outcome:
         """Everything that failed; empty if all is well."""
         failures = [f"{detector}: {reason}" for detector, reason in self.failures.items()]
         return failures if self.error is None else [self.error]
+
+    def failure_of(self, detector: Detector) -> str | None:
+        """Why the detector has no scores of this run."""
+        return self.error if self.error is not None else self.failures.get(detector.label)
 
 
 def error_message(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
+from benchmark.identity import label_of
 from benchmark.networks.backbone import check_name, weights_identity
 from benchmark.record import Signal, open_record
 from benchmark.runs.studies import Grid, Study
@@ -64,7 +65,9 @@ class Plan:
 
     def notes(self) -> list[str]:
         """What a reader of the results should know beforehand."""
-        recipes = {(unit.run.recipe_label, unit.run.recipe.min_epochs, unit.shape.epochs): None for unit in self.units}
+        recipes = {
+            (label_of(unit.run.recipe), unit.run.recipe.min_epochs, unit.shape.epochs): None for unit in self.units
+        }
         return [
             f"the recipe '{name}' needs {least} epochs for all of its phases; {epochs} leave some out."
             for name, least, epochs in recipes

@@ -7,7 +7,7 @@ from functools import cached_property
 from benchmark.data import NoiseSettings
 from benchmark.data.datasets import DatasetInfo
 from benchmark.disk import slug
-from benchmark.identity import digest_of, label_of, settings_of
+from benchmark.identity import digest_of, settings_of
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
 from benchmark.record import RunShape, Signal
@@ -55,10 +55,6 @@ class RunSettings:
     def all_but_training_seed(self) -> tuple[str, int, Recipe]:
         """The same for runs whose scores may be averaged."""
         return self.setting_id, self.noise.seed, self.recipe
-
-    @property
-    def recipe_label(self) -> str:
-        return label_of(self.recipe)
 
     @property
     def noise_id(self) -> str:

@@ -20,7 +20,8 @@ from benchmark.training import TrainingSettings
 from benchmark.upkeep.status import is_locked
 
 DAMAGED, ORPHANED, OTHER_VERSION, UNKNOWN = "damaged", "orphaned", "of another version", "unknown"
-TEMPORARY_FILE = re.compile(r"\..+\.\d+")  # its name while `files.write_bytes` fills it
+# The names of folders and files while they are written (`disk.files`).
+LEFTOVER = re.compile(rf"({re.escape(PARTIAL)}|{re.escape(OLD)}).+|\..+\.\d+")
 CLASS_SETTINGS = {"name", "version", "file"}  # beside the fields of a settings value
 DELETE = "delete it"
 
@@ -40,12 +41,14 @@ Report = Callable[[int, int], None]
 def check_integrity(results: ResultsFolder, report: Report = lambda done, total: None) -> Iterator[Finding]:
     """Reads every byte of every record, feature store and score, and changes nothing."""
     files: dict[Check, list[Path]] = {
-        _check_run: results.all_runs(),
-        _check_features: sorted(results.root.glob("features/*")),
+        _check_run: sorted(results.root.glob("runs/[!.]*")),
+        _check_features: sorted(results.root.glob("features/[!.]*")),
         _check_scores: sorted(results.root.glob("scores/*/*.npy")),
         _check_labels: sorted([*results.root.glob("labels/*.npz"), *results.root.glob("answers/*.npz")]),
-        _check_running: [results.running(run_id) for run_id in results.all_running()],
-        _check_temporary: [path for path in sorted(results.root.rglob(".*")) if TEMPORARY_FILE.fullmatch(path.name)],
+        _check_leftover: [
+            *(results.running(run_id) for run_id in results.all_running()),
+            *(path for path in sorted(results.root.rglob(".*")) if LEFTOVER.fullmatch(path.name)),
+        ],
         _check_table: [results.table_data(table.name) for table in STUDY_TABLES],
     }
     calls = [(check, path) for check, paths in files.items() for path in paths]
@@ -61,23 +64,18 @@ def check_integrity(results: ResultsFolder, report: Report = lambda done, total:
 
 
 def _check_run(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
-    if folder.name.startswith("."):
-        if not is_locked(results, folder.name.removeprefix(PARTIAL).removeprefix(OLD)):
-            yield Finding(ORPHANED, folder, "an interrupted run left it", DELETE)
-        return
     try:
-        open_record(folder)
-        about, problem = read_metadata(folder), find_damage(folder)
+        settings, problem = open_record(folder).settings, find_damage(folder)
     except LincBenchError as error:
-        about, problem = {}, str(error)
+        settings, problem = None, str(error)
     if problem is not None:
         raise ValueError(problem)
-    settings = about["settings"]
     if digest_of(settings) != folder.name.rpartition("-")[2]:
         yield Finding(ORPHANED, folder, "its settings are not those of its name", DELETE)
     elif changed := _changed_fields(settings):
         why = f"its settings {changed} are not those of this version, so no study finds it"
-        yield Finding(OTHER_VERSION, folder, why, f"{DELETE}, or use the version that made it ({about.get('commit')})")
+        commit = read_metadata(folder).get("commit")
+        yield Finding(OTHER_VERSION, folder, why, f"{DELETE}, or use the version that made it ({commit})")
 
 
 def _changed_fields(settings: Json) -> str:
@@ -91,11 +89,7 @@ def _changed_fields(settings: Json) -> str:
 
 
 def _check_features(results: ResultsFolder, folder: Path) -> Iterator[Finding]:
-    if folder.name.startswith("."):
-        if not is_locked(results, folder.name.removeprefix(PARTIAL)):
-            todo = "run its study again to complete it, or remove it with `linc-bench features clean --unfinished`"
-            yield Finding(ORPHANED, folder, "an interrupted computation left it", todo)
-    elif (problem := find_damage(folder)) is not None or not (folder / "features.npy").exists():
+    if (problem := find_damage(folder)) is not None or not (folder / "features.npy").exists():
         todo = f"remove it with `linc-bench features clean {folder.name}`; it is computed again when needed"
         yield Finding(DAMAGED, folder, problem or "it has no features", todo)
 
@@ -114,13 +108,11 @@ def _check_labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
     yield from ()
 
 
-def _check_running(results: ResultsFolder, path: Path) -> Iterator[Finding]:
-    if not is_locked(results, path.stem):
-        yield Finding(ORPHANED, path, "its run was interrupted", "run its study again")
-
-
-def _check_temporary(results: ResultsFolder, path: Path) -> Iterator[Finding]:
-    yield Finding(ORPHANED, path, "an interrupted command left it", f"{DELETE}, unless a command is running")
+def _check_leftover(results: ResultsFolder, path: Path) -> Iterator[Finding]:
+    """Of a run, a computation of features, or the writing of a file."""
+    if not is_locked(results, path.name.removeprefix(PARTIAL).removeprefix(OLD).removesuffix(".json")):
+        todo = "run its study again; delete what is left when no command is running"
+        yield Finding(ORPHANED, path, "an interrupted command left it", todo)
 
 
 def _check_table(results: ResultsFolder, path: Path) -> Iterator[Finding]:

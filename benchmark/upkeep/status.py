@@ -2,53 +2,36 @@
 
 import json
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
 from benchmark.disk import PARTIAL, ResultsFolder
+from benchmark.execution.progress import duration
+
+RUNNING, FAILED, INTERRUPTED, DONE = "running", "failed", "interrupted", "done"
+NOT_A_NOTE = (OSError, ValueError, KeyError, TypeError)
 
 
-@dataclass(frozen=True)
-class Running:
-    """A run that is being trained or scored."""
-
-    epoch: int = 0
-    epochs: int = 0
-    seconds_ago: float = 0.0  # since its note was written
-    process: str = "unknown process"
+class RunState(NamedTuple):
+    run_id: str
+    state: str
+    details: str = ""
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A run that could not be trained, or that some detectors could not score."""
-
-    reason: str
-    attempts: int
-
-
-@dataclass(frozen=True)
-class Status:
-    done: tuple[str, ...]
-    running: dict[str, Running] = field(default_factory=dict)
-    failed: dict[str, Failed] = field(default_factory=dict)
-    interrupted: tuple[str, ...] = ()
-
-
-def read_status(results: ResultsFolder) -> Status:
-    """Opens no record, so that thousands take seconds."""
-    names = [path.name for path in results.all_runs()]
+def read_status(results: ResultsFolder) -> list[RunState]:
+    """Every run once; opens no record, so that thousands take seconds."""
+    names = {path.name for path in results.all_runs()}
     started = {name.removeprefix(PARTIAL) for name in names if name.startswith(PARTIAL)} | set(results.all_running())
     running = {run_id for run_id in started if is_locked(results, run_id)}
-    failed = {path.stem: _read_failed(path) for path in results.all_failed() if path.stem not in running}
-    not_done = started | failed.keys()
-    return Status(
-        done=tuple(sorted(name for name in names if not name.startswith(".") and name not in not_done)),
-        running={run_id: _read_running(results.running(run_id)) for run_id in sorted(running)},
-        failed=failed,
-        interrupted=tuple(sorted(started - running - failed.keys())),
-    )
+    failed = {path.stem for path in results.all_failed()} - running
+    done = {name for name in names if not name.startswith(".")} - started - failed
+    return [
+        *(RunState(run_id, RUNNING, _progress(results, run_id)) for run_id in sorted(running)),
+        *(RunState(run_id, FAILED, _failure(results, run_id)) for run_id in sorted(failed)),
+        *(RunState(run_id, INTERRUPTED, "rerun the same command") for run_id in sorted(started - running - failed)),
+        *(RunState(run_id, DONE) for run_id in sorted(done)),
+    ]
 
 
 def is_locked(results: ResultsFolder, name: str) -> bool:
@@ -63,18 +46,20 @@ def is_locked(results: ResultsFolder, name: str) -> bool:
         return True
 
 
-def _read_running(path: Path) -> Running:
+def _progress(results: ResultsFolder, run_id: str) -> str:
+    path = results.running(run_id)
     try:
-        note = json.loads(path.read_text())
-        process = f"process {note['process']} on {note['machine']}"
-        return Running(int(note["epoch"]), int(note["epochs"]), time.time() - path.stat().st_mtime, process)
-    except (OSError, ValueError, KeyError, TypeError):  # it has just started, or just ended
-        return Running()
+        note, ago = json.loads(path.read_text()), duration(time.time() - path.stat().st_mtime)
+        where = f"process {note['process']} on {note['machine']}"
+        return f"epoch {note['epoch']} of {note['epochs']} {ago} ago, {where}"
+    except NOT_A_NOTE:
+        return "it has just started, or just ended"
 
 
-def _read_failed(path: Path) -> Failed:
+def _failure(results: ResultsFolder, run_id: str) -> str:
+    details = f"; details: {results.log(run_id)}" if results.log(run_id).exists() else ""
     try:
-        note = json.loads(path.read_text())
-        return Failed(str(note["reason"]), int(note["attempts"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return Failed(f"its note cannot be read ({error})", 0)
+        note = json.loads(results.failed(run_id).read_text())
+        return f"{note['reason']} (attempts: {note['attempts']}{details})"
+    except NOT_A_NOTE as error:
+        return f"its note cannot be read ({error}{details})"

@@ -5,10 +5,11 @@ for many epochs amplifies: differences up to TOLERANCE are accepted. (The demo o
 to 0.012, accuracies by 0.011.)
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -56,11 +57,15 @@ class Choice:
 
 def plans_of(studies: Sequence[Study], sources: Sources, files: Sequence[str]) -> list[Plan]:
     """Of each study, with the given files (NAME=PATH) for data sets, once with the weights file and once without."""
-    named = dict(_name_and_path(text) for text in files)
     known = [name for study in studies for name in study.datasets]
-    for name in named:
+    named = {}
+    for text in files:
+        name, equals, path = text.partition("=")
+        if not equals:
+            raise LincBenchError(f"--dataset is {text!r}; expected NAME=PATH, the file that was used for a data set.")
         if name not in known:
             raise unknown_name("data set of a study", name, dict.fromkeys(known))
+        named[name] = path
     plans = []
     for study, weights in product(studies, dict.fromkeys([sources.weights_file, None])):
         grids = [replace(grid, datasets=tuple(named.get(name, name) for name in grid.datasets)) for grid in study.grids]
@@ -68,25 +73,23 @@ def plans_of(studies: Sequence[Study], sources: Sources, files: Sequence[str]) -
     return plans
 
 
-def _name_and_path(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not equals:
-        raise LincBenchError(f"--dataset is {text!r}; expected NAME=PATH, the file that was used for a data set.")
-    return name, path
-
-
 def choose(results: ResultsFolder, plans: Iterable[Plan], count: int, seed: int) -> tuple[list[Choice], int, int]:
     """Rows drawn at random, the number of rows that can be reproduced here, and the number of those that cannot."""
-    units = [(plan, unit) for plan in plans for unit in plan.units if _has_data(plan, unit)]
-    planned = {(plan.study.name, unit.run_id): (plan, unit) for plan, unit in units}
+    planned = {
+        (plan.study.name, unit.run_id): (plan, unit)
+        for plan in plans
+        for unit in plan.units
+        if missing_file(plan.sources.dataset(unit), plan.sources.data_root) is None
+    }
     candidates, others = [], 0
     for table in KEYS:
         rows = read_table(results, table)
         for _, row in (rows[rows["status"] == "ok"] if "status" in rows else rows).iterrows():
             planned_unit = planned.get((row["study"], row["run"]))
-            choices = _choices(table, row, *planned_unit) if planned_unit else []
-            candidates += choices
-            others += not choices
+            if planned_unit and (choice := _choice(table, row, *planned_unit)):
+                candidates.append(choice)
+            else:
+                others += 1
     if not candidates:
         raise LincBenchError(
             f"None of the {others} rows in {results.root} can be made again with these options. Say where their data "
@@ -97,24 +100,20 @@ def choose(results: ResultsFolder, plans: Iterable[Plan], count: int, seed: int)
     return [candidates[index] for index in picked], len(candidates), others
 
 
-def _has_data(plan: Plan, unit: Unit) -> bool:
-    return missing_file(plan.sources.dataset(unit), plan.sources.data_root) is None
-
-
-def _choices(table: str, row: pd.Series, plan: Plan, unit: Unit) -> list[Choice]:
-    """One, or none if no detector of the suite has the row's label."""
+def _choice(table: str, row: pd.Series, plan: Plan, unit: Unit) -> Choice | None:
+    """None if no detector of the suite has the row's label."""
     if table == "accuracy":
-        return [Choice(table, row, plan, (_reduced(unit, ()),))]
-    choices = []
-    for detector in (detector for detector in unit.detectors if detector.label == row["detector"]):
-        averaged = [
-            other
-            for other in plan.units
-            if detector in other.detectors and other.run.all_but_training_seed == unit.run.all_but_training_seed
-        ]
-        needed = averaged if row["runs_averaged"] > 1 else [unit]
-        choices.append(Choice(table, row, plan, tuple(_reduced(other, (detector,)) for other in needed)))
-    return choices
+        return Choice(table, row, plan, (_reduced(unit, ()),))
+    detector = next((detector for detector in unit.detectors if detector.label == row["detector"]), None)
+    if detector is None:
+        return None
+    averaged = [
+        other
+        for other in plan.units
+        if detector in other.detectors and other.run.all_but_training_seed == unit.run.all_but_training_seed
+    ]
+    needed = averaged if row["runs_averaged"] > 1 else [unit]
+    return Choice(table, row, plan, tuple(_reduced(other, (detector,)) for other in needed))
 
 
 def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:
@@ -147,10 +146,8 @@ def compare(choices: Sequence[Choice], again: dict[str, pd.DataFrame]) -> pd.Dat
         for column in (column for column in choice.row.index if column not in NOT_COMPARED):
             committed, new = choice.row[column], rows[column].iloc[0] if len(rows) else None
             verdict = judge(committed, new, TOLERANCE.get(column, 0.0))
-            compared.append(
-                {"row": choice.name, "number": column, "committed": committed, "again": new, "verdict": verdict}
-            )
-    return pd.DataFrame(compared)
+            compared.append((choice.name, column, committed, new, verdict))
+    return pd.DataFrame(compared, columns=["row", "number", "committed", "again", "verdict"])
 
 
 def judge(committed: Any, again: Any, tolerance: float) -> str:
@@ -165,9 +162,7 @@ def judge(committed: Any, again: Any, tolerance: float) -> str:
 
 def verify(choices: Sequence[Choice], executor: Executor, progress: Progress) -> pd.DataFrame:
     """Plan by plan, since each study has its own line-ups."""
-
-    def plan_of(choice: Choice) -> tuple[str, str]:
-        return choice.plan.study.name, str(choice.plan.sources.weights_file)
-
-    groups = [list(group) for _, group in groupby(sorted(choices, key=plan_of), key=plan_of)]
-    return pd.concat([compare(group, make_again(group, executor, progress)) for group in groups])
+    groups: dict[tuple[str, Path | None], list[Choice]] = defaultdict(list)
+    for choice in choices:
+        groups[choice.plan.study.name, choice.plan.sources.weights_file].append(choice)
+    return pd.concat([compare(group, make_again(group, executor, progress)) for group in groups.values()])
