@@ -1,6 +1,7 @@
 """`linc-bench run`: trains, scores and evaluates a study, then reports; or shows what it would do, and the time."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     for note in plan.notes():
         say(f"note: {note}")
     progress = Progress(terminal(stderr=True))
-    with make_executor(workers, load_files, (loaded_files(),), options.dask, training.device, progress.say) as executor:
+    load_own_detectors = partial(load_files, loaded_files())
+    with make_executor(workers, load_own_detectors, options.dask, training.device, progress.say) as executor:
         outcomes = run_study(plan, executor, progress)
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)

@@ -7,12 +7,11 @@ import logging
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
-from urllib.parse import urlsplit
 
 from benchmark.errors import LincBenchError
-from benchmark.execution.worker_processes import Arguments, Initializer
+from benchmark.execution.worker_processes import Initializer
 
 try:
     from distributed import Client, LocalCluster, default_client, get_worker
@@ -31,22 +30,22 @@ class OnDask(ClientExecutor):  # type: ignore[misc]
     Calls travel as bytes, since a scheduler unpickles what it is sent and cannot import users' own detectors.
     """
 
-    def __init__(self, client: Client, initializer: Initializer, initargs: Arguments, **options: Any) -> None:
+    def __init__(self, client: Client, initializer: Initializer, **options: Any) -> None:
         super().__init__(client, pure=False, **options)
-        self._initializer = initializer, initargs
+        self._initializer = initializer
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        return super().submit(_call, *self._initializer, pickle.dumps((function, arguments, named)))
+        return super().submit(_call, self._initializer, pickle.dumps((function, arguments, named)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=wait and not cancel_futures)
 
 
-def _call(initializer: Initializer, initargs: Arguments, call: bytes) -> Any:
+def _call(initializer: Initializer, call: bytes) -> Any:
     worker = get_worker()
     _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were checked
     if initializer is not None:
-        initializer(*initargs)
+        initializer()
     function, arguments, named = pickle.loads(call)
     return function(*arguments, **named)
 
@@ -56,7 +55,6 @@ def dask_executor(
     address: str,
     workers: int,
     initializer: Initializer = None,
-    initargs: Arguments = (),
     device: str = "cpu",
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[OnDask]:
@@ -71,42 +69,31 @@ def dask_executor(
         client.wait_for_workers(1)
         _check(client, device)
         options = {"resources": resources} if resources else {}
-        with OnDask(client, initializer, initargs, **options) as executor:
+        with OnDask(client, initializer, **options) as executor:
             yield executor
 
 
 @contextmanager
 def _client(address: str, workers: int, resources: Mapping[str, int]) -> Iterator[Client]:
-    if address == CURRENT:
-        yield _current_client()
-    elif address == LOCAL:
+    if address == LOCAL:
         # One thread per process, since a run sets its own threads; loopback, since Dask runs any code; no memory limit,
         # since Dask would count the pages of mapped features.
         options = {"threads_per_worker": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
         with LocalCluster(workers, **options, resources=dict(resources)) as cluster, Client(cluster) as client:
             yield client
-    else:
-        with _client_at(address) as client:
-            yield client
-
-
-def _current_client() -> Client:
+        return
     try:
-        return default_client()
-    except ValueError as error:
-        raise LincBenchError(
-            "--dask current is for Python programs that have opened a distributed.Client; there is none here."
-        ) from error
-
-
-def _client_at(address: str) -> Client:
-    try:
-        return Client(address, timeout=SECONDS_TO_CONNECT)
+        client = nullcontext(default_client()) if address == CURRENT else Client(address, timeout=SECONDS_TO_CONNECT)
     except (OSError, ValueError) as error:
-        raise LincBenchError(
+        problem = (
             f"There is no Dask scheduler at {address} ({error}). Give the address that it shows, such as "
             "tcp://127.0.0.1:8786, or use --dask local."
-        ) from error
+        )
+        if address == CURRENT:
+            problem = "--dask current is for Python programs that have opened a distributed.Client; there is none here."
+        raise LincBenchError(problem) from error
+    with client as connected:
+        yield connected
 
 
 def _check(client: Client, device: str) -> None:
@@ -131,9 +118,4 @@ def _check_threads(name: str, threads: int) -> None:
 
 
 def _is_open_to_others(address: str) -> bool:
-    parts = urlsplit(address)
-    return (
-        parts.scheme == "tcp"
-        and parts.hostname not in ("localhost", "::1")
-        and not str(parts.hostname).startswith("127.")
-    )
+    return address.startswith("tcp://") and not address.startswith(("tcp://127.", "tcp://localhost:", "tcp://[::1]:"))

@@ -1,12 +1,12 @@
 """Executors of `concurrent.futures`: this process, worker processes, or a Dask cluster (`dask_cluster.py`)."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from benchmark.execution.worker_processes import Arguments, Initializer, WorkerProcesses
+from benchmark.execution.worker_processes import Initializer, WorkerProcesses
 
 
 class InProcessExecutor(Executor):
@@ -21,24 +21,19 @@ class InProcessExecutor(Executor):
         return future
 
 
-@contextmanager
 def make_executor(
     workers: int,
     initializer: Initializer = None,
-    initargs: Arguments = (),
     dask: str | None = None,
     device: str = "cpu",
     say: Callable[[str], None] = lambda text: None,
-) -> Iterator[Executor]:
+) -> AbstractContextManager[Executor]:
     """Runs calls in this process for one worker, in worker processes for more, or on a Dask cluster."""
     if dask is not None:
         from benchmark.execution.dask_cluster import dask_executor  # optional, and slow to import
 
-        with dask_executor(dask, workers, initializer, initargs, device, say) as executor:
-            yield executor
-        return
-    with InProcessExecutor() if workers <= 1 else WorkerProcesses(workers, initializer, initargs) as executor:
-        yield executor
+        return dask_executor(dask, workers, initializer, device, say)
+    return InProcessExecutor() if workers <= 1 else WorkerProcesses(workers, initializer)
 
 
 def default_workers(threads_per_run: int, device: str) -> int:

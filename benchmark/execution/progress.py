@@ -97,13 +97,12 @@ class _Lines:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        starts, ends = self.first_done is None, done >= total and not self.ended
-        if not (starts or ends or (now - self.last >= SECONDS_BETWEEN_LINES and not self.ended)):
+        if self.ended or not (self.first_done is None or done >= total or now - self.last >= SECONDS_BETWEEN_LINES):
             return
         self.first_done = done if self.first_done is None else self.first_done
-        self.last, self.ended = now, self.ended or ends
+        self.last, self.ended = now, done >= total
         gained, elapsed = done - self.first_done, now - self.started
-        left = f", about {duration(elapsed / gained * (total - done))} left" if gained and not ends else ""
+        left = f", about {duration(elapsed / gained * (total - done))} left" if gained and not self.ended else ""
         self.progress.say(f"{self.what}: {done:,} of {total:,} after {duration(elapsed)}{left}")
 
 

@@ -10,8 +10,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any
 
-Arguments = tuple[Any, ...]
-Initializer = Callable[..., object] | None  # called in every worker before its first call, with `initargs`
+Initializer = Callable[[], object] | None  # called in every worker before its first call
 
 
 class WorkerDied(BrokenExecutor):
@@ -24,9 +23,9 @@ class WorkerProcesses(Executor):
     The standard library's pool gives up all calls when it loses a process, so each worker is a pool of one process.
     """
 
-    def __init__(self, workers: int, initializer: Initializer = None, initargs: Arguments = ()) -> None:
+    def __init__(self, workers: int, initializer: Initializer = None) -> None:
         self._threads = ThreadPoolExecutor(workers)
-        self._workers = [_Worker(initializer, initargs) for _ in range(workers)]
+        self._workers = [_Worker(initializer) for _ in range(workers)]
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         for worker in self._workers:
             self._idle.put(worker)
@@ -55,55 +54,53 @@ class WorkerProcesses(Executor):
 class _Worker:
     """One process, started with the first call and after a death."""
 
-    def __init__(self, initializer: Initializer, initargs: Arguments) -> None:
-        self._initializer = initializer, initargs
-        self._pool: ProcessPoolExecutor | None = None
-        self._process: BaseProcess | None = None
+    def __init__(self, initializer: Initializer) -> None:
+        self._initializer = initializer
+        self._running: tuple[ProcessPoolExecutor, BaseProcess] | None = None
         self._is_killed = False
         self._lock = threading.Lock()  # one thread calls, another may kill
 
     def call(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-        if self._process is None or not self._process.is_alive():
-            self._start()
-        assert self._pool is not None
+        pool, process = self._running_or_started()
         try:
-            return self._pool.submit(function, *arguments, **named).result()
+            return pool.submit(function, *arguments, **named).result()
         except BrokenExecutor as error:
-            raise WorkerDied(f"its worker process {self._cause_of_death()}, perhaps because memory ran out") from error
+            process.join()
+            code = process.exitcode or 0
+            cause = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise WorkerDied(f"its worker process {cause}, perhaps because memory ran out") from error
 
-    def _start(self) -> None:
+    def _running_or_started(self) -> tuple[ProcessPoolExecutor, BaseProcess]:
+        if self._running is not None and self._running[1].is_alive():
+            return self._running
         self.close()
         with self._lock:
             if self._is_killed:
                 raise WorkerDied("its worker process was told to end")
             context = multiprocessing.get_context("spawn")  # torch's thread pools do not survive a fork
-            self._pool = ProcessPoolExecutor(1, context, begin_worker, self._initializer)
+            pool = ProcessPoolExecutor(1, context, begin_worker, (self._initializer,))
             try:
-                pid = self._pool.submit(os.getpid).result()
+                pid = pool.submit(os.getpid).result()
             except (OSError, BrokenExecutor) as error:
+                pool.shutdown()
                 raise WorkerDied(f"no worker process could be started ({error})") from error
-            self._process = next(child for child in multiprocessing.active_children() if child.pid == pid)
-
-    def _cause_of_death(self) -> str:
-        if self._process is None:
-            return "ended"
-        self._process.join()
-        code = self._process.exitcode or 0
-        return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            process = next(child for child in multiprocessing.active_children() if child.pid == pid)
+            self._running = pool, process
+            return self._running
 
     def kill(self) -> None:
         with self._lock:
             self._is_killed = True
-            if self._process is not None:
-                self._process.kill()
+            if self._running is not None:
+                self._running[1].kill()
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-        self._pool = self._process = None
+        if self._running is not None:
+            self._running[0].shutdown()
+        self._running = None
 
 
-def begin_worker(initializer: Initializer, initargs: Arguments) -> None:
+def begin_worker(initializer: Initializer) -> None:
     """The first thing that a worker process does: it leaves Ctrl-C to its parent and ends when that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -115,4 +112,4 @@ def begin_worker(initializer: Initializer, initargs: Arguments) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     if initializer is not None:
-        initializer(*initargs)
+        initializer()

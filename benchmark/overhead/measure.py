@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ParamSpec, TypeVar
@@ -186,7 +187,7 @@ def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
     if sys.platform == "linux":
         context.set_forkserver_preload([__name__, "timm", "torch._inductor"])  # the last for deterministic algorithms
     try:
-        with ProcessPoolExecutor(1, context, begin_worker, (load_files, (loaded_files(),))) as child:
+        with ProcessPoolExecutor(1, context, begin_worker, (partial(load_files, loaded_files()),)) as child:
             return child.submit(function, *arguments, **named).result()
     except BrokenExecutor as error:
         raise LincBenchError(
