@@ -12,11 +12,10 @@ from torch import nn
 
 from benchmark.errors import LincBenchError
 from benchmark.networks import Backbone
-from benchmark.networks.backbone import PACKAGED, weights_identity
-from benchmark.networks.loading import load_backbone, untrained_backbone
+from benchmark.networks.backbone import weights_identity, weights_path
+from benchmark.networks.loading import fit_state_dict, load_backbone, read_state_dict, untrained_backbone
 from benchmark.networks.preprocessing import preprocess
 from benchmark.networks.split_model import SplitModel, split_model
-from benchmark.networks.weights import fit_state_dict, read_state_dict
 
 CPU = torch.device("cpu")
 # A class-token and a pooling transformer, LayerScale, convolutional networks of several families.
@@ -92,7 +91,7 @@ def test_the_default_backbone_is_really_pretrained_and_its_head_depends_on_the_s
 
 def test_packaged_weights_recognise_photographs() -> None:
     """They are renamed in order; two tensors of one shape in each other's place would show here."""
-    path = PACKAGED["tf_efficientnet_lite0"]()
+    path = weights_path("tf_efficientnet_lite0", None)
     assert path is not None
     model = timm.create_model("tf_efficientnet_lite0").eval()
     state = read_state_dict(path)

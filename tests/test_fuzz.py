@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from benchmark.data.datasets import load_dataset
 from benchmark.disk.files import UNREADABLE
 from benchmark.errors import LincBenchError
-from benchmark.networks.weights import read_state_dict
+from benchmark.networks.loading import read_state_dict
 from benchmark.record.run_record import open_record
 from benchmark.runs.scores import read_scores
 from tests.conftest import medmnist_arrays

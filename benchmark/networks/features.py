@@ -40,7 +40,7 @@ class FeatureJob:
 
     def model(self, device: str) -> SplitModel:
         set_up_torch(self.threads)
-        return _load_prefix(self.backbone, self.weights_file, device)
+        return load_backbone(self.backbone, 2, self.weights_file, 0, device)  # features do not depend on the classifier
 
 
 def compute_features(
@@ -92,21 +92,17 @@ def _compute_missing(job: FeatureJob, missing: list[range], executor: Executor, 
 
 def _compute_chunk(job: FeatureJob, chunk: range) -> np.ndarray:
     """What a worker does."""
-    _check_weights_once(job)
-    dataset = load_dataset_once(job.dataset, job.data_root, job.info)
-    return compute_chunk(chunk, dataset, job.backbone, job.model(job.device))
+    model, dataset = _checked_model(job), load_dataset_once(job.dataset, job.data_root, job.info)
+    set_up_torch(job.threads)  # after other jobs of this process
+    return compute_chunk(chunk, dataset, job.backbone, model)
 
 
 @lru_cache(maxsize=1)
-def _check_weights_once(job: FeatureJob) -> None:
-    """Another machine's hub may have other weights under the same name."""
-    check_weights(job.folder, job.model(job.device))
-
-
-@lru_cache(maxsize=1)
-def _load_prefix(backbone: Backbone, weights_file: Path | None, device: str) -> SplitModel:
-    """Loaded once per process; features do not depend on the classifier."""
-    return load_backbone(backbone, 2, weights_file, 0, device)
+def _checked_model(job: FeatureJob) -> SplitModel:
+    """Loaded once per process. Another machine's hub may have other weights under the same name."""
+    model = job.model(job.device)
+    check_weights(job.folder, model)
+    return model
 
 
 @torch.no_grad()

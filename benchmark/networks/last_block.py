@@ -9,7 +9,7 @@ The parameters stay timm's own, under their own names.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,20 +17,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 SCRATCH_BYTES = 3 * 2**20  # tokens in full precision at a time: about what a core's own cache holds
-
-
-class LastBlock(Protocol):
-    @property
-    def module(self) -> nn.Module: ...
-
-    def lay_out(self, received: Tensor) -> Tensor:
-        """What is cached, from what the block would receive."""
-
-    def __call__(self, features: Tensor) -> Tensor:
-        """The block's output from what is cached, in operations that torch can differentiate and batch in any way."""
-
-    def fast(self, features: Tensor) -> Tensor:
-        """The same for training: gradients reach the parameters only; features may have half precision."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +29,20 @@ class WholeBlock:
     def constants_besides(self, call: Callable[[], object]) -> dict[str, Any]:
         """What `call` gives the block beside the features, such as rotary positions; the same for every image."""
         given: dict[str, Any] = {}
-        hook = self.module.register_forward_pre_hook(lambda _, __, named: given.update(named), with_kwargs=True)
-        try:
+        with self.module.register_forward_pre_hook(lambda _, __, named: given.update(named), with_kwargs=True):
             call()
-        finally:
-            hook.remove()
         return given
 
     def lay_out(self, received: Tensor) -> Tensor:
+        """What is cached, from what the block would receive."""
         return received
 
     def __call__(self, features: Tensor) -> Tensor:
+        """The block's output from what is cached, in operations that torch can differentiate and batch in any way."""
         return self.module(features, **self.constants)
 
     def fast(self, features: Tensor) -> Tensor:
+        """The same for training: gradients reach the parameters only; features may have half precision."""
         return self(channels_last(features.to(next(self.module.parameters()).dtype)))
 
 
@@ -157,12 +143,10 @@ class PointwiseConv(nn.Conv2d):
 def make_pointwise(part: nn.Module) -> None:
     """Turns every plain 1 × 1 convolution of `part` into the above; parameters and names stay what they are."""
     for module in part.modules():
-        if type(module) is nn.Conv2d and _is_pointwise(module):
-            module.__class__ = PointwiseConv
-
-
-def _is_pointwise(conv: nn.Conv2d) -> bool:
-    return (conv.kernel_size, conv.stride, conv.padding, conv.groups) == ((1, 1), (1, 1), (0, 0), 1)
+        if type(module) is nn.Conv2d:
+            shape = module.kernel_size, module.stride, module.padding, module.groups
+            if shape == ((1, 1), (1, 1), (0, 0), 1):
+                module.__class__ = PointwiseConv
 
 
 def channels_last(batch: Tensor) -> Tensor:

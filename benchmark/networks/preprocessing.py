@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
@@ -11,15 +10,6 @@ from torch import Tensor
 
 from benchmark.data.datasets import Images
 from benchmark.networks.backbone import Backbone
-
-
-@cache
-def pixel_statistics(name: str) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation per channel that a network's images are normalised by."""
-    import timm
-
-    config = timm.get_pretrained_cfg(name)
-    return torch.tensor(config.mean)[:, None, None], torch.tensor(config.std)[:, None, None]
 
 
 @dataclass(frozen=True)
@@ -35,7 +25,10 @@ class LiveImages:
 
 def preprocess(images: Sequence[np.ndarray], backbone: Backbone) -> Tensor:
     """8-bit images, grey or colour and of any shape, as the batch a pretrained network expects."""
-    mean, deviation = pixel_statistics(backbone.name)
+    import timm
+
+    config = timm.get_pretrained_cfg(backbone.name)
+    mean, deviation = torch.tensor(config.mean)[:, None, None], torch.tensor(config.std)[:, None, None]
     return (torch.stack([_square(image, backbone.image_size) for image in images]) - mean) / deviation
 
 

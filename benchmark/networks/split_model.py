@@ -7,6 +7,7 @@ pretrained statistics. The prefix is then a constant function of the image and r
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch.func import functional_call
 
 from benchmark.errors import LincBenchError
 from benchmark.networks.backbone import Backbone
-from benchmark.networks.last_block import ClassTokenBlock, LastBlock, WholeBlock, channels_last, make_pointwise
+from benchmark.networks.last_block import ClassTokenBlock, WholeBlock, channels_last, make_pointwise
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
 
@@ -26,7 +27,7 @@ class SplitModel:
     """`tail(features(images))` equals `model(images)`; every parameter keeps its timm name in `model`."""
 
     model: nn.Module
-    block: LastBlock
+    block: WholeBlock | ClassTokenBlock
     between: tuple[nn.Module, ...]  # what runs after the last stage and before the classifier's own part
     last_name: str
     is_plain: bool = False  # features are the images themselves, and the tail is the whole network
@@ -47,14 +48,10 @@ class SplitModel:
             received.append(inputs[0])
             raise _ReachedLastBlockError
 
-        hook = self.block.module.register_forward_pre_hook(stop)
-        try:
+        with self.block.module.register_forward_pre_hook(stop), suppress(_ReachedLastBlockError):
             self.model(channels_last(images))
-        except _ReachedLastBlockError:
-            return received[0]
-        finally:
-            hook.remove()
-        raise AssertionError(f"{self.last_name} never ran")  # the probe in split_model makes this unreachable
+        assert received, f"{self.last_name} never ran"  # the probe in split_model finds this out
+        return received[0]
 
     def tail(self, features: Tensor) -> Tensor:
         """Logits; what the training loop calls."""
@@ -206,22 +203,14 @@ def _unsplittable(backbone: Backbone, last_name: str, reason: str) -> LincBenchE
 
 def _children_in_order(model: nn.Module, call: Callable[[], object]) -> list[str]:
     """Names of the model's direct children in the order in which `call` runs them, or runs a part of them."""
-    order: list[str] = []
-
-    def note(name: str) -> Callable[..., None]:
-        return lambda *_: order.append(name) if name not in order else None
-
-    hooks = [
-        module.register_forward_pre_hook(note(name.split(".")[0]))
-        for name, module in model.named_modules()
-        if name and name.count(".") <= 1
-    ]
-    try:
+    order: dict[str, None] = {}
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if name and name.count(".") <= 1:
+                child = name.split(".")[0]
+                hooks.enter_context(module.register_forward_pre_hook(lambda *_, child=child: order.setdefault(child)))
         call()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return order
+    return list(order)
 
 
 def _freeze_all_but_trained(split: SplitModel, backbone: Backbone) -> None:
