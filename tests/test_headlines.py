@@ -91,3 +91,8 @@ def test_they_say_what_correction_does_to_right_labels() -> None:
     assert "Where all labels are right, 85% are right after its corrections." in text
     (text,) = said(accuracy=[standard, linc | {"last_test": 0.95}])
     assert "on 0 of 1 data set (mean difference +5.0 points)" in text
+
+
+def test_a_setting_without_linc_says_nothing_about_it() -> None:
+    others = [row for row in detection("pneumoniamnist", AUROCS) if row["detector"] != "LiNC"]
+    assert said(metrics=BREAST + [row | {"minus_linc": None} for row in others]) == said(metrics=BREAST)

@@ -3,18 +3,14 @@
 from functools import partial
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-COLOURS = sns.color_palette("colorblind")
+from benchmark.display.canvas import COLOURS, Drawing
+
 CAPTION = (
     "The phases of LiNC: a warm-up that learns a trust value per sample, a mixture of three components over the trust, "
     "and a soft and then a hard correction of the noisy component alone. Solid arrows: what a phase reads; dashed "
@@ -26,36 +22,27 @@ MODEL = (
     r"training sample $x_i$ with given label $\tilde{y}_i$   $\rightarrow$   model $f_\theta$   "
     r"$\rightarrow$   class probabilities $p_i = \mathrm{softmax}(f_\theta(x_i))$"
 )
+WARM_UP = r"""every sample is trained towards
+$q_i = (1-\alpha_i)\,\mathrm{stopgrad}(p_i) + \alpha_i\,e_{\tilde{y}_i}$
+
+its trust $\alpha_i$, 1 at first, is learned too:
+model agrees with $\tilde{y}_i$: $\alpha_i$ falls less
+model disagrees: $\alpha_i$ falls"""
+SOFT = r"""noisy component:
+target is the prediction $p_i$
+
+ambiguous and clean components:
+target $q_i$ as in the warm-up"""
+HARD = r"""noisy component, relabelled once:
+label $\hat{y}_i = \arg\max\, p_i$
+
+ambiguous and clean components:
+given label $\tilde{y}_i$, as it was"""
 PHASES = (
-    (
-        "1  Soft warm-up",
-        "epochs 1 … w",
-        "every sample is trained towards\n"
-        r"$q_i = (1-\alpha_i)\,\mathrm{stopgrad}(p_i) + \alpha_i\,e_{\tilde{y}_i}$"
-        "\n\n"
-        r"its trust $\alpha_i$, 1 at first, is learned too:"
-        "\n"
-        r"model agrees with $\tilde{y}_i$: $\alpha_i$ falls less"
-        "\n"
-        r"model disagrees: $\alpha_i$ falls",
-    ),
+    ("1  Soft warm-up", "epochs 1 … w", WARM_UP),
     ("2  Mixture over the trust", "once, after epoch w", ""),
-    (
-        "3  Soft correction",
-        "epochs w + 1 … w + s",
-        "noisy component:\n"
-        r"target is the prediction $p_i$"
-        "\n\nambiguous and clean components:\n"
-        r"target $q_i$ as in the warm-up",
-    ),
-    (
-        "4  Hard correction",
-        "from epoch w + s + 1",
-        "noisy component, relabelled once:\n"
-        r"label $\hat{y}_i = \arg\max\, p_i$"
-        "\n\nambiguous and clean components:\n"
-        r"given label $\tilde{y}_i$, as it was",
-    ),
+    ("3  Soft correction", "epochs w + 1 … w + s", SOFT),
+    ("4  Hard correction", "from epoch w + s + 1", HARD),
 )
 
 
@@ -115,3 +102,6 @@ def _box(axis: Axes, left: float, bottom: float, width: float, height: float, co
 def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], line: str) -> None:
     style = {"arrowstyle": "-|>", "linestyle": line, "color": "black", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
     axis.annotate("", end, start, arrowprops=style)
+
+
+OVERVIEW = Drawing("overview", overview, (), CAPTION)

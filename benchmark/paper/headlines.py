@@ -22,21 +22,19 @@ HOW = (
 
 def headlines(tables: select.Tables) -> list[str]:
     """Each question with its answer, if there is one; from rows on the paper's data sets, trained as in the paper."""
-    metrics, epochs = (
-        _compared(select.at_the_papers_rate(select.original_line_up(_counted(tables[name]))))
-        for name in ("metrics", "auc_by_epochs")
-    )
-    cells = _accuracy_cells(_counted(tables["accuracy"]))
-    corrections = select.with_default_recipe(_counted(tables["corrections"]), RECIPE)
-    noisy = cells[cells["rate"] > 0]
+    counted = {name: _counted(rows) for name, rows in tables.items()}
+    metrics, epochs = (_compared(counted[name]) for name in ("metrics", "auc_by_epochs"))
+    cells = _accuracy_cells(counted["accuracy"])
+    corrections = select.with_default_recipe(counted["corrections"], RECIPE)
+    noisy, wrong = (rows[rows["rate"] > 0] for rows in (cells, corrections))
     answers = {
-        f"Is {DETECTOR} the best detector?": _best_detector(metrics),
+        f"Is {DETECTOR} the best detector?": _best_detector(metrics) if len(metrics) else "",
         "Does the ranking depend on the epochs that are read?": _epochs_read(epochs),
         "Does feeding trust back into training improve detection?": _feedback(metrics),
-        f"Does {DETECTOR} make the classifier more accurate?": _more_accurate(noisy),
+        f"Does {DETECTOR} make the classifier more accurate?": _more_accurate(noisy) if len(noisy) else "",
         f"When does {DETECTOR} hurt?": _hurts(cells, corrections),
-        "Would stopping early do as well?": _early_stopping(noisy),
-        "Does the mixture find the labels to correct?": _relabelling(corrections[corrections["rate"] > 0]),
+        "Would stopping early do as well?": _early_stopping(noisy) if len(noisy) else "",
+        "Does the mixture find the labels to correct?": _relabelling(wrong) if len(wrong) else "",
     }
     return [f"{question} {answer}" for question, answer in answers.items() if answer]
 
@@ -48,8 +46,10 @@ def _counted(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(rows: pd.DataFrame) -> pd.DataFrame:
-    """The settings in which detectors were compared, not only a few of them tried."""
-    return rows[rows.groupby("setting")["detector"].transform("nunique") >= FEWEST_DETECTORS]
+    """The settings in which LiNC was compared with others, at the paper's rate."""
+    rows = select.at_the_papers_rate(select.original_line_up(rows))
+    has_linc = rows["setting"].isin(rows.loc[rows["detector_name"] == DETECTOR, "setting"])
+    return rows[has_linc & (rows.groupby("setting")["detector"].transform("nunique") >= FEWEST_DETECTORS)]
 
 
 def _accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
@@ -76,11 +76,8 @@ def _best_detector(metrics: pd.DataFrame) -> str:
     ranks, ranked = [], []
     for title, rows in by_setting(metrics):
         means = rows.groupby("detector_name")["auroc"].mean()
-        if DETECTOR in means:
-            ranks.append(int(means.rank(ascending=False, method="min")[DETECTOR]))
-            ranked.append(f"ranked {_ordinal(ranks[-1])} of {len(means)} on {title} (best: {means.idxmax()})")
-    if not ranks:
-        return ""
+        ranks.append(int(means.rank(ascending=False, method="min")[DETECTOR]))
+        ranked.append(f"ranked {_ordinal(ranks[-1])} of {len(means)} on {title} (best: {means.idxmax()})")
     firsts, of = ranks.count(1), _data_sets(len(ranks))
     often = f"the best on {firsts} of {of}" if firsts else f"never the best ({of})"
     overall = mean_ranks(metrics)
@@ -149,8 +146,6 @@ def _in_settings(cells: pd.DataFrame, column: str) -> str:
 
 
 def _more_accurate(noisy: pd.DataFrame) -> str:
-    if noisy.empty:
-        return ""
     return (
         f"With noise it is more accurate than standard training at the last epoch {_in_settings(noisy, 'last')}, and "
         f"at the best epoch, chosen on the test labels, {_in_settings(noisy, 'best')}. A setting is one of "
@@ -181,8 +176,6 @@ def _hurts(cells: pd.DataFrame, corrections: pd.DataFrame) -> str:
 
 
 def _early_stopping(noisy: pd.DataFrame) -> str:
-    if noisy.empty:
-        return ""
     return (
         "Standard training, stopped where accuracy on noisy validation labels is best, is more accurate than "
         f"{DETECTOR} trained to the end {_in_settings(noisy, 'stopped_minus_last')}, and more accurate than {DETECTOR} "
@@ -191,8 +184,6 @@ def _early_stopping(noisy: pd.DataFrame) -> str:
 
 
 def _relabelling(corrections: pd.DataFrame) -> str:
-    if corrections.empty:
-        return ""
     overall = corrections[corrections["class"] == "all"]
     change = overall["label_accuracy_after"] - overall["label_accuracy_before"]
     by_size = corrections[corrections["class"] != "all"].sort_values("in_class", kind="stable")

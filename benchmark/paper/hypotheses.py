@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
@@ -36,6 +35,7 @@ EXPLAINS, IN_PART, NOT = "yes", "in part", "no"
 PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"
 FEWEST_SETTINGS = 4  # for a correlation over settings
 TRAINING = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
+SHAPES = {"AUROC": "{:.3f}", "lead": "{:+.3f}", "gain": "{:+.1f}"}  # how each measure is written
 Row = dict[str, str]
 
 
@@ -70,13 +70,18 @@ class Evidence:
         last = _pivot(self.tables["accuracy"], ["recipe_name", "changed"], "last_test")
         return 100 * last.sub(last[BASELINE_RECIPE, ""], axis=0)
 
-    def measured(self, setting: str, detector: str = DETECTOR, changed: str = "") -> pd.DataFrame:
-        """LiNC, or another detector in its place: a row per seed with auroc, lead and gain."""
+    def measured(self, detector: str = DETECTOR, changed: str = "") -> pd.DataFrame:
+        """LiNC, or another detector in its place, in every setting and seed."""
         auroc = self.aurocs.reindex(columns=[(detector, changed)]).iloc[:, 0]
-        found = {"auroc": auroc, "lead": auroc - self.best_other}
+        found = {"AUROC": auroc, "lead": auroc - self.best_other}
         if detector == DETECTOR:
             found["gain"] = self.gains.reindex(columns=[(RECIPE, changed)]).iloc[:, 0]
-        return _at(pd.DataFrame(found), setting).dropna(how="all")
+        return pd.DataFrame(found).dropna(how="all")
+
+    @property
+    def usual(self) -> pd.DataFrame:
+        """LiNC where nothing is changed: a row per seed."""
+        return _at(self.measured(), self.here)
 
     @cached_property
     def enough_gain(self) -> float:
@@ -103,17 +108,16 @@ def _changed(evidence: Evidence, detector: str, *fields: str) -> Row:
         changed = row["options"] | {name: row[name] for name in TRAINING if row[name] != evidence.unchanged[name]}
         if changed and set(changed) <= set(fields):
             wrong = f", {row['true_rate']:.0%} wrong" if "noise" in changed else ""
-            variants[_as_text(changed) + wrong] = evidence.measured(row["setting"], detector, row["changed"])
-    usual = evidence.measured(evidence.here, detector)
-    return _compare(evidence, usual, variants, who="" if is_linc else f"{detector}: ")
+            variants[_as_text(changed) + wrong] = _at(evidence.measured(detector, row["changed"]), row["setting"])
+    usual = _at(evidence.measured(detector), evidence.here)
+    return _compare(evidence, usual, variants, AUROC="" if is_linc else f"{detector}: ")
 
 
 def _line_up(evidence: Evidence, name: str) -> Row:
     rows = evidence.tables["metrics"]
     others = _at(_pivot(rows[rows["line_up"] == name], "detector_name", "auroc"), evidence.here)
-    usual = evidence.measured(evidence.here)
-    lead = usual["auroc"] - others.reindex(columns=paper.OTHERS).max(axis=1)
-    return _compare(evidence, usual, {name: lead.dropna().to_frame("lead")} if len(others) else {})
+    lead = evidence.usual["AUROC"] - others.reindex(columns=paper.OTHERS).max(axis=1)
+    return _compare(evidence, evidence.usual, {name: lead.dropna().to_frame("lead")})
 
 
 def _averaged(evidence: Evidence, rival: str) -> Row:
@@ -123,10 +127,10 @@ def _averaged(evidence: Evidence, rival: str) -> Row:
     known = rows.groupby("detector_name")["auroc"].first()
     if not {rival, DETECTOR} <= set(known.index):
         return {}
-    single = evidence.measured(evidence.here)[["auroc"]]
-    usual = single.assign(lead=single["auroc"] - known[rival])
-    averaged = single.assign(auroc=known[DETECTOR], lead=known[DETECTOR] - known[rival])
-    return _compare(evidence, usual, {"averaged": averaged}, over=f"over {rival}: ")
+    single = evidence.usual[["AUROC"]]
+    usual = single.assign(lead=single["AUROC"] - known[rival])
+    averaged = single.assign(AUROC=known[DETECTOR], lead=known[DETECTOR] - known[rival])
+    return _compare(evidence, usual, {"averaged": averaged}, lead=f"over {rival}: ")
 
 
 def _epochs_read(evidence: Evidence, rival: str) -> Row:
@@ -139,7 +143,7 @@ def _epochs_read(evidence: Evidence, rival: str) -> Row:
     usual, early = leads.columns.max(), [epochs for epochs in select.EARLY if epochs in leads]
     variants = {f"first {epochs} epochs": leads[epochs].to_frame("lead") for epochs in early}
     is_gone = (leads[usual] > 0) & (leads[early] < 0).all(axis=1)
-    row = _compare(evidence, leads[usual].to_frame("lead"), variants, over=f"over {rival}: ")
+    row = _compare(evidence, leads[usual].to_frame("lead"), variants, lead=f"over {rival}: ")
     return row and row | {PLACE: _in_seeds(is_gone)}
 
 
@@ -152,7 +156,7 @@ def _mixture_cut(evidence: Evidence) -> Row:
     if shares.empty:
         return {}
     held, could = shares["noisy_recall"], shares["precision_at_rate"]
-    gain = evidence.measured(evidence.here)["gain"].mean()
+    gain = evidence.usual["gain"].mean()
     return {
         GAIN: _in_seeds(held < could / 2) if gain < evidence.enough_gain else MISSING,
         "seeds": f"{len(held)}",
@@ -167,8 +171,7 @@ def _learning_speed(evidence: Evidence) -> Row:
     if select.EARLY[0] not in curves:
         return {}
     learned = curves[select.EARLY[0]] / curves.max(axis=1)
-    lead = evidence.aurocs.reindex(columns=[(DETECTOR, "")]).iloc[:, 0] - evidence.best_other
-    points = pd.DataFrame({"learned": learned, "lead": lead}).dropna().reset_index()
+    points = pd.DataFrame({"learned": learned, "lead": evidence.measured()["lead"]}).dropna().reset_index()
     if points["setting"].nunique() < FEWEST_SETTINGS or points["learned"].nunique() < 2:
         return {}
     correlation, chance = spearmanr(points["learned"], points["lead"])
@@ -243,54 +246,39 @@ def _as_text(changed: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
-def _compare(
-    evidence: Evidence, usual: pd.DataFrame, variants: dict[str, pd.DataFrame], who: str = "", over: str = ""
-) -> Row:
-    """Unchanged beside changed, over the seeds that all of them have."""
-    seeds = usual.index
-    for variant in variants.values():
-        seeds = seeds.intersection(variant.index)
-    if not variants or seeds.empty:
+def _compare(evidence: Evidence, usual: pd.DataFrame, variants: dict[str, pd.DataFrame], **prefixes: str) -> Row:
+    """Unchanged beside changed, over the seeds that all of them have; each measure where all of these seeds have it."""
+    frames = {name: rows.reindex(columns=list(SHAPES)) for name, rows in ({"": usual} | variants).items()}
+    both: Any = pd.concat(frames, axis=1, join="inner")
+    if not variants or both.empty:
         return {}
-    before, *changed = (one.reindex(seeds, columns=["auroc", "lead", "gain"]) for one in (usual, *variants.values()))
-    after = dict(zip(variants, changed, strict=True))
-    return {
-        PLACE: _explains_place(before["lead"], [variant["lead"] for variant in after.values()]),
-        GAIN: _explains_gain(before["gain"], [variant["gain"] for variant in after.values()], evidence.enough_gain),
-        "seeds": f"{len(seeds)}",
-        "AUROC": _moved(before, after, "auroc", "{:.3f}", who),
-        "lead": _moved(before, after, "lead", "{:+.3f}", over),
-        "gain": _moved(before, after, "gain", "{:+.1f}"),
-    }
+    row = {"seeds": f"{len(both)}"}
+    for measure, shape in SHAPES.items():
+        known = both.xs(measure, axis=1, level=1).dropna(axis=1)
+        if "" in known and known.shape[1] > 1:
+            before, after = known[""], known.drop(columns="")
+            row[measure] = prefixes.get(measure, "") + _moved(before.mean(), after.mean(), shape)
+            row |= _explained(measure, before, after, evidence.enough_gain)
+    return row
 
 
-def _moved(before: pd.DataFrame, after: dict[str, pd.DataFrame], column: str, shape: str, who: str = "") -> str:
+def _moved(before: float, after: Any, shape: str) -> str:
     """`0.769 → 0.713 (warm_up=2) to 0.842 (warm_up=10)`."""
-    means = {changed: rows[column].mean() for changed, rows in after.items() if rows[column].notna().all()}
-    if not means or before[column].isna().any():
-        return MISSING
-    ends = dict.fromkeys((min(means, key=means.__getitem__), max(means, key=means.__getitem__)))
-    moved = " to ".join(f"{shape.format(means[changed])} ({changed})" for changed in ends)
-    return f"{who}{shape.format(before[column].mean())} → {moved}"
+    ends = dict.fromkeys((after.idxmin(), after.idxmax()))
+    moved = " to ".join(f"{shape.format(after[changed])} ({changed})" for changed in ends)
+    return f"{shape.format(before)} → {moved}"
 
 
-def _explains_place(before: pd.Series, after: list[pd.Series]) -> str:
-    """Whether LiNC, behind without the change, is ahead with it in every seed, or half of the distance closer."""
-    best = _best(after)
-    if best.isna().any() or before.isna().any() or before.mean() >= 0 or all(lead.equals(before) for lead in after):
-        return MISSING  # nothing to explain, or it cannot have changed
-    return IN_PART if best.mean() >= before.mean() / 2 and not (best >= 0).any() else _in_seeds(best >= 0)
-
-
-def _explains_gain(before: pd.Series, after: list[pd.Series], enough: float) -> str:
-    best = _best(after)
-    if best.isna().any() or before.isna().any() or before.mean() >= enough:
-        return MISSING
-    return _in_seeds(best >= enough)
-
-
-def _best(variants: list[pd.Series]) -> pd.Series:
-    return max(variants, key=lambda values: -np.inf if values.isna().any() else values.mean())
+def _explained(measure: str, before: pd.Series, after: pd.DataFrame, enough_gain: float) -> Row:
+    """Whether the best change puts LiNC ahead, or half of the distance closer, or gives it enough gain; by seed."""
+    best = after[after.mean().idxmax()]
+    has_moved = after.ne(before, axis=0).any(axis=None)  # not the lead, if only what follows the scores was changed
+    if measure == "lead" and before.mean() < 0 and has_moved:
+        is_closer = best.mean() >= before.mean() / 2 and not (best >= 0).any()
+        return {PLACE: IN_PART if is_closer else _in_seeds(best >= 0)}
+    if measure == "gain" and before.mean() < enough_gain:
+        return {GAIN: _in_seeds(best >= enough_gain)}
+    return {}
 
 
 def _in_seeds(holds: pd.Series) -> str:

@@ -1,7 +1,7 @@
 """The groups of tables that compare our rows with the paper: those of one study, and of all studies together."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -13,9 +13,6 @@ from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import FULL_TITLE, by_setting, dataset_title, describe_setting, varying_columns
-
-if TYPE_CHECKING:
-    from benchmark.display.canvas import Drawing
 
 TITLES = {BASELINE_RECIPE: f"No {DETECTOR}", RECIPE: DETECTOR}  # as in the paper
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
@@ -52,13 +49,6 @@ def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
         }
         for (study, dataset), rows in runs.groupby(["study", "dataset"], sort=True)
     )
-
-
-def paper_drawings() -> Iterator["Drawing"]:
-    from benchmark.display.canvas import Drawing
-    from benchmark.paper.diagram import CAPTION, overview
-
-    yield Drawing("overview", overview, (), CAPTION)
 
 
 def study_paper_groups(tables: select.Tables) -> dict[str, Group]:

@@ -35,20 +35,13 @@ Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and method
 
 
 class Claim(NamedTuple):
-    """A number in one of the paper's tables, and the rows that measure it."""
+    """A number in one of the paper's tables, and the cell and column that measure it."""
 
     where: str
-    dataset: str
-    rate: float
-    method: str  # a detector or a recipe
+    title: str
+    cell: tuple[str, float, str]
     column: str
     number: float
-
-    def __str__(self) -> str:
-        setting = f"{dataset_title(self.dataset)}, {f'{self.rate:.0%}' if self.rate else 'no'} noise"
-        if self.where == TABLE_1:
-            return f"AUC of {self.method}, {setting}"
-        return f"{setting}, {RECIPE_TITLES[self.method]}, {self.column.partition('_')[0]} epoch"
 
 
 class Verdict(NamedTuple):
@@ -105,31 +98,35 @@ def _possible_noise(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _claims() -> Iterator[Claim]:
+    dataset, rate = paper.DETECTION_DATASET, paper.DETECTION_RATE
     for detector, auc in paper.DETECTION.items():
-        yield Claim(TABLE_1, paper.DETECTION_DATASET, paper.DETECTION_RATE, detector, "auroc", auc)
-    for dataset, best in paper.clean_accuracy()[paper.OWN_MODEL].items():
-        yield Claim(TABLE_2, str(dataset), 0.0, BASELINE_RECIPE, "best_batch_mean", best)
-    for dataset, rate, recipe, best, last in paper.noisy_accuracy().itertuples(index=False):
-        yield Claim(TABLE_3, dataset, rate, recipe, "best_batch_mean", best)
-        yield Claim(TABLE_3, dataset, rate, recipe, "last_batch_mean", last)
+        title = f"AUC of {detector}, {dataset_title(dataset)}, {rate:.0%} noise"
+        yield Claim(TABLE_1, title, (dataset, rate, detector), "auroc", auc)
+    for dataset, best in paper.clean_accuracy().reset_index()[["dataset", paper.OWN_MODEL]].itertuples(index=False):
+        title = f"{dataset_title(dataset)}, no noise, {RECIPE_TITLES[BASELINE_RECIPE]}, best epoch"
+        yield Claim(TABLE_2, title, (dataset, 0.0, BASELINE_RECIPE), "best_batch_mean", best)
+    for dataset, rate, recipe, *numbers in paper.noisy_accuracy().itertuples(index=False):
+        for epoch, number in zip(("best", "last"), numbers, strict=True):
+            title = f"{dataset_title(dataset)}, {rate:.0%} noise, {RECIPE_TITLES[recipe]}, {epoch} epoch"
+            yield Claim(TABLE_3, title, (dataset, rate, recipe), f"{epoch}_batch_mean", number)
 
 
 def _judge_level(claim: Claim, cells: Cells, detection: pd.DataFrame) -> Verdict:
     """An accuracy or AUC; only one that was measured with the paper's network and image size can contradict it."""
-    shown, runs = f"{claim.number:.4f}", cells.get((claim.dataset, claim.rate, claim.method))
+    (dataset, _, method), shown, runs = claim.cell, f"{claim.number:.4f}", cells.get(claim.cell)
     if runs is None:
-        ours, why = MISSING, _why_missing(claim.dataset, cells)
-        elsewhere = detection[detection["detector_name"] == claim.method].groupby("dataset")["auroc"].mean()
+        ours, why = MISSING, _why_missing(dataset, cells)
+        elsewhere = detection[detection["detector_name"] == method].groupby("dataset")["auroc"].mean()
         if len(elsewhere):
             ours = f"{elsewhere.min():.4f} to {elsewhere.max():.4f}"
             why += f"; the range is over {', '.join(map(dataset_title, elsewhere.index))}"
-        return Verdict(claim.where, str(claim), shown, ours, NOT_TESTED, why)
+        return Verdict(claim.where, claim.title, shown, ours, NOT_TESTED, why)
     values = runs[claim.column]
     spread = values.std(ddof=1) if len(values) > 1 else 0.0
     verdict, why = judge_value(claim.number, values.mean(), spread=spread), _setting(runs)
     if verdict == CONTRADICTED and not select.have_its_network(runs):
         verdict, why = FAR, f"differs by {abs(values.mean() - claim.number):.3f} in another setting: {why}"
-    return Verdict(claim.where, str(claim), shown, mean_and_spread(values), verdict, why)
+    return Verdict(claim.where, claim.title, shown, mean_and_spread(values), verdict, why)
 
 
 def _judge_lead(detection: pd.DataFrame) -> Verdict:
@@ -222,9 +219,10 @@ def in_a_sentence(judged: pd.DataFrame) -> str:
         tested = f"{counts[:-1].sum()} of {counts.sum()} were measured"
         return f"{tested} ({', '.join(words)})" if words else tested
 
-    auc = next(claim for claim in _claims() if claim.method == DETECTOR)
-    is_tested = judged.set_index("claim")["verdict"][str(auc)] != NOT_TESTED
-    missing = f" Its AUC of {auc.number} was not tested, since {dataset_title(auc.dataset)} was not run."
+    is_auc = judged["claim"].str.startswith(f"AUC of {DETECTOR},")
+    auc, dataset = paper.DETECTION[DETECTOR], dataset_title(paper.DETECTION_DATASET)
+    missing = f" Its AUC of {auc} was not tested, since {dataset} was not run."
+    is_tested = (judged.loc[is_auc, "verdict"] != NOT_TESTED).any()
     return (
         f"Is the paper reproduced?{'' if is_tested else missing} Of {DETECTOR}'s gains in "
         f"accuracy, cell by cell, {counted(GAINS)}. Of the averages in the text, over the cells that were run, "
