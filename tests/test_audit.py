@@ -422,8 +422,10 @@ def test_decisions_become_labels(
     assert labels.loc[third["id"], "label"] == third["given"], "who is not sure changes nothing"
     untouched = labels.drop([first["id"]])
     assert (untouched["label"] == untouched["given"]).all()
-    rates = apply_review(table, decisions, tmp_path / "labels.csv").rates.set_index("of")
+    rates = apply_review(table, [decisions], tmp_path / "labels.csv").rates.set_index("of")
     assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
+    write_decisions(decisions, table, [(third["id"], third["given"], "ambiguous", "")])
+    assert apply_review(table, [decisions], tmp_path / "labels.csv").rates.empty, "nothing was judged"
 
 
 def test_decisions_of_two_reviewers_are_joined_unless_they_disagree(

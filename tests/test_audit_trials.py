@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmark.audit.cleanlab_comparison import out_of_sample_probabilities
 from benchmark.audit.ranking import HELD_OUT
 from benchmark.audit.settings import DETECTORS
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
+from benchmark.audit.trials import out_of_sample_probabilities
 from benchmark.cli.command_line import main
 
 COUNT = 600

@@ -1,6 +1,6 @@
 """Applies the decisions of one or several reviews to the labels: `linc-bench apply-review audit.csv decisions.csv`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +29,10 @@ class Applied:
         return f"{(self.labels['decision'] != '').sum():,} of {len(self.labels):,} labels reviewed: {by_decision}."
 
 
-def apply_review(audit_csv: Path, decisions_csv: Path | Sequence[Path], out: Path) -> Applied:
+def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Applied:
     """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit."""
     samples = _read(audit_csv, ("id", "given"))
-    files = [decisions_csv] if isinstance(decisions_csv, Path) else decisions_csv
-    decided = _joined([_checked(file, samples, audit_csv) for file in files]).set_index("id")
+    decided = _joined([_checked(file, samples, audit_csv) for file in decisions]).set_index("id")
     if out.exists() and (out.is_dir() or not out.read_bytes().startswith(",".join(WRITTEN).encode())):
         raise LincBenchError(f"{out} exists, and no review wrote it. Choose another file with --out FILE.")
     labels = samples[["id", "given", *(column for column in ("path", "group") if column in samples)]].copy()
@@ -41,7 +40,9 @@ def apply_review(audit_csv: Path, decisions_csv: Path | Sequence[Path], out: Pat
     labels["label"] = labels["id"].map(decided["label"]).where(labels["decision"] == "relabel", labels["given"])
     others = [column for column in labels if column not in WRITTEN]
     write_text(out, labels[[*WRITTEN, *others]].to_csv(index=False))
-    return Applied(labels, _error_rates(labels[labels["decision"].isin(["keep", "relabel"])]))
+    judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
+    summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
+    return Applied(labels, by_class_and_group(judged, summaries))
 
 
 def audit_digest(samples: pd.DataFrame) -> str:
@@ -50,24 +51,13 @@ def audit_digest(samples: pd.DataFrame) -> str:
     return bytes_digest(repr(pair).encode() for pair in given)[:16]
 
 
-def by_class_and_group(
-    samples: pd.DataFrame, summary: Callable[[pd.DataFrame], dict[str, float]], columns: Sequence[str]
-) -> pd.DataFrame:
-    """A row of summaries for all samples, for each given class and, if there are groups, for each group."""
-    parts = [("all", "", samples)] if len(samples) else []
+def by_class_and_group(samples: pd.DataFrame, summaries: dict[str, tuple[str, str]]) -> pd.DataFrame:
+    """Summaries (a column and how to summarise it) of all samples, of each given class and, if any, of each group."""
+    parts = [samples.assign(of="all", which="")]
     for of, column in (("class", "given"), ("group", "group")):
         if column in samples:
-            parts += [(of, str(name), part) for name, part in samples.groupby(column)]
-    rows = [{"of": of, "which": which, **summary(part)} for of, which, part in parts]
-    return pd.DataFrame(rows, columns=["of", "which", *columns])
-
-
-def _error_rates(judged: pd.DataFrame) -> pd.DataFrame:
-    def summary(part: pd.DataFrame) -> dict[str, float]:
-        is_wrong = part["decision"] == "relabel"
-        return {"judged": len(part), "wrong": int(is_wrong.sum()), "error rate": is_wrong.mean()}
-
-    return by_class_and_group(judged, summary, ("judged", "wrong", "error rate"))
+            parts.append(samples.assign(of=of, which=samples[column]))
+    return pd.concat(parts).groupby(["of", "which"]).agg(**summaries).reset_index()
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ An image that cannot be read is listed and left out, since one of thousands shou
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +102,7 @@ class _Row:
     problem: str = ""  # why it cannot be audited
     group: str = ""
     name: str = ""  # of the file, as the CSV has it
+    digest: str = ""  # of the file
 
 
 def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
@@ -110,13 +111,12 @@ def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
         raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(map(str, rows[0]))}.")
     for line, row in enumerate(rows, start=2):
         name, label = row["path"] or "", (row["label"] or "").strip()
-        file, problem = None, "" if label else f"Line {line} of {path} has no label."
-        try:
-            file = image_files.file_inside(path, line, name) if label else None
-        except LincBenchError as error:
-            problem = str(error)
         group = row[group_column] or "" if group_column else ""
-        yield _Row(row.get("id") or name, label, file, problem, group, name)
+        sample = _Row(row.get("id") or name, label, None, f"Line {line} of {path} has no label.", group, name)
+        try:
+            yield replace(sample, path=image_files.file_inside(path, line, name), problem="") if label else sample
+        except LincBenchError as error:
+            yield replace(sample, problem=str(error))
 
 
 def _rows_of_folder(folder: Path) -> Iterator[_Row]:
@@ -137,35 +137,39 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
             yield _Row(path.relative_to(folder).as_posix(), label, path if is_image else None, problem)
 
 
-def _from_rows(source: Path, name: str, rows: Sequence[_Row], report: Report) -> AuditedData:
-    if not rows:
+def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) -> AuditedData:
+    if not listed:
         raise LincBenchError(f"{source} has no images in class sub-folders; expected {source}/CLASS/IMAGE.png.")
-    repeated = [id for id, count in Counter(row.id for row in rows).items() if count > 1]
+    repeated = [id for id, count in Counter(row.id for row in listed).items() if count > 1]
     if repeated:
         raise LincBenchError(
             f"'{repeated[0]}' is the id of more than one image of {name} (as are {len(repeated) - 1} other ids). Give "
             "each image an id of its own, by its path or by the column `id`."
         )
-    digests, problems = zip(*_look_at(rows, report), strict=True)
-    readable = [row for row, problem in zip(rows, problems, strict=True) if not problem]
+    rows: list[_Row] = []
+    with ThreadPoolExecutor() as threads:  # decoders release the interpreter's lock
+        for row in threads.map(_looked_at, listed):
+            rows.append(row)
+            report(len(rows), len(listed))
+    readable = [row for row in rows if not row.problem]
     if not readable:
-        raise LincBenchError(f"None of the {len(rows):,} images of {name} can be read. The first: {problems[0]}")
+        raise LincBenchError(f"None of the {len(rows):,} images of {name} can be read. The first: {rows[0].problem}")
     class_names, labels = image_files.numbered([row.label for row in readable])
-    described = (repr((_printable(row.id), row.label, digest)) for row, digest in zip(rows, digests, strict=True))
-    groups, paths = [row.group for row in readable], [row.name or row.id for row in readable]
-    ids = tuple(row.id for row in readable)
+    described = (repr((_printable(row.id), row.label, row.digest)).encode() for row in rows)
+    ids, groups = tuple(row.id for row in readable), tuple(row.group for row in readable)
+    paths = tuple(row.name or row.id for row in readable)
     return AuditedData(
         source,
         name,
-        f"sha256:{bytes_digest(row.encode() for row in described)}",
-        f"sha256:{bytes_digest(digest.encode() for digest in digests if digest)}",
+        f"sha256:{bytes_digest(described)}",
+        f"sha256:{bytes_digest(row.digest.encode() for row in readable)}",
         ids,
         class_names,
         labels,
         image_files.FileImages([row.path for row in readable if row.path is not None]),
-        tuple((_printable(row.id), problem) for row, problem in zip(rows, problems, strict=True) if problem),
-        tuple(groups) if any(groups) else (),
-        tuple(paths) if tuple(paths) != ids else (),
+        tuple((_printable(row.id), row.problem) for row in rows if row.problem),
+        groups if any(groups) else (),
+        paths if paths != ids else (),
     )
 
 
@@ -174,22 +178,15 @@ def _printable(name: str) -> str:
     return name.encode(errors="backslashreplace").decode()
 
 
-def _look_at(rows: Sequence[_Row], report: Report) -> Iterator[tuple[str, str]]:
-    """The digest of each file, and why it cannot be read as an image, if it cannot."""
-
-    def look(row: _Row) -> tuple[str, str]:
-        if row.path is None:
-            return "", row.problem
-        names = row.id + row.label
-        if names != _printable(names) or set(names) & {"\n", "\r", "\0"}:
-            return "", "its name is not UTF-8 or has a line break; rename it"
-        try:
-            image_files.decode(row.path)
-            return file_digest(row.path), ""
-        except (LincBenchError, OSError) as error:
-            return "", str(error)
-
-    with ThreadPoolExecutor() as threads:  # decoders release the interpreter's lock
-        for number, seen in enumerate(threads.map(look, rows), 1):
-            yield seen
-            report(number, len(rows))
+def _looked_at(row: _Row) -> _Row:
+    """With the digest of its file, or why it cannot be read as an image."""
+    names = row.id + row.label
+    if row.path is None:
+        return row
+    if names != _printable(names) or set(names) & {"\n", "\r", "\0"}:
+        return replace(row, problem="its name is not UTF-8 or has a line break; rename it")
+    try:
+        image_files.decode(row.path)
+        return replace(row, digest=file_digest(row.path))
+    except (LincBenchError, OSError) as error:
+        return replace(row, problem=str(error))

@@ -32,31 +32,26 @@ class Ranked:
 def rank_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
 ) -> Ranked:
-    scored = score_labels(data, results, settings, progress, say)
+    scores, embedding = score_labels(data, results, settings, progress, say)
+    of_seeds = []
     with progress.counting("held-out classifiers") as report:
-        probabilities_NK = _held_out(scored.embedding, data, settings.seeds, report)
+        for number, seed in enumerate(settings.seeds):  # each has folds of its own
+
+            def report_all(done: int, total: int, before: int = number) -> None:
+                report(before * total + done, len(settings.seeds) * total)
+
+            of_seeds.append(held_out_probabilities(embedding, data.labels, len(data.class_names), seed, report_all))
+    probabilities_NK = np.mean(of_seeds, axis=0)
     of_given_label = probabilities_NK[np.arange(len(data.labels)), data.labels]
-    samples = _table(data, scored.scores | {HELD_OUT: 1 - of_given_label}, probabilities_NK)
-    return Ranked(samples, count_errors(probabilities_NK, data.labels), scored.embedding, probabilities_NK)
-
-
-def _held_out(
-    embedding: np.ndarray, data: AuditedData, seeds: tuple[int, ...], report: Callable[[int, int], None]
-) -> np.ndarray:
-    """The mean over seeds, each with folds of its own."""
-
-    def of_seed(number: int, seed: int) -> np.ndarray:
-        def report_all(done: int, total: int) -> None:
-            report(number * total + done, len(seeds) * total)
-
-        return held_out_probabilities(embedding, data.labels, len(data.class_names), seed, report_all)
-
-    return np.mean([of_seed(number, seed) for number, seed in enumerate(seeds)], axis=0)
+    samples = _table(data, scores | {HELD_OUT: 1 - of_given_label}, probabilities_NK)
+    return Ranked(samples, count_errors(probabilities_NK, data.labels), embedding, probabilities_NK)
 
 
 def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: np.ndarray) -> pd.DataFrame:
     """Ranked by the mean of all ranks."""
     trust = 1 - scores[DETECTOR]
+    mixture = fit_mixture(trust, len(COMPONENTS))
+    components = np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")
     combined = rankdata(np.mean([rankdata(-values) for values in scores.values()], axis=0), method="ordinal")
     names, suggested = np.array(data.class_names, dtype=object), probabilities_NK.argmax(axis=1)
     columns = {
@@ -66,7 +61,7 @@ def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: n
         "suggested": names[suggested],
         "confidence": probabilities_NK.max(axis=1),
         "trust": trust,
-        "component": _components(trust),
+        "component": components,
         "path": data.paths,
         "group": data.groups,
     }
@@ -78,8 +73,3 @@ def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: n
 
 def rank_column(detector: str) -> str:
     return f"{detector} rank"
-
-
-def _components(trust: np.ndarray) -> np.ndarray:
-    mixture = fit_mixture(trust, len(COMPONENTS))
-    return np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")

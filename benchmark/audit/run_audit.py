@@ -115,17 +115,14 @@ def flag_rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
 
     Flagged are as many of the most suspicious samples as are estimated to be wrong.
     """
-    flagged = samples["rank"] <= round(errors.share * len(samples))
-
-    def summary(part: pd.DataFrame) -> dict[str, float]:
-        shares = (
-            flagged[part.index].mean() if errors.is_evidence else math.nan,
-            (part["suggested"] != part["given"]).mean(),
-            (part["component"] == COMPONENTS[0]).mean(),
-        )
-        return {"samples": len(part), **dict(zip(RATES, shares, strict=True))}
-
-    return by_class_and_group(samples, summary, ("samples", *RATES))
+    is_flagged = samples["rank"] <= round(errors.share * len(samples))
+    flags = (
+        is_flagged if errors.is_evidence else math.nan,
+        samples["suggested"] != samples["given"],
+        samples["component"] == COMPONENTS[0],
+    )
+    counted = samples.assign(**dict(zip(RATES, flags, strict=True)))
+    return by_class_and_group(counted, {"samples": ("id", "size")} | {rate: (rate, "mean") for rate in RATES})
 
 
 def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:

@@ -1,7 +1,6 @@
 """Trains on the given labels and scores them, by the same pipeline as a study: an interrupted audit can be resumed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from rich.filesize import decimal
@@ -13,23 +12,21 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
 from benchmark.execution.progress import Progress, duration
 from benchmark.record import EMBEDDING, open_record
-from benchmark.runs import Plan, Sources, plan_study
+from benchmark.runs import Sources, plan_study
 from benchmark.runs.estimate import estimate
 from benchmark.runs.run_study import run_study
 from benchmark.runs.scores import read_scores
 
 
-@dataclass(frozen=True)
-class Scored:
-    scores: dict[str, np.ndarray]  # by detector name; higher is more suspicious
-    embedding: np.ndarray  # of the pretrained network: samples × dimensions
-
-
 def score_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
-) -> Scored:
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Scores by detector name, higher is more suspicious; and the embedding of the pretrained network."""
     results.prepare()
-    plan = _plan(data, results, settings)
+    samples = data.write_list(results.root)
+    plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
+    if any(unit.info.identity != data.identity for unit in plan.units):
+        raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
     expected = estimate(plan, settings.workers)
     say(
         f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
@@ -38,20 +35,12 @@ def score_labels(
     with make_executor(settings.workers) as executor:
         outcomes = run_study(plan, executor, progress)
     for outcome in outcomes:
-        if outcome.error is not None or outcome.failures:
-            why = outcome.error or "; ".join(f"{detector}: {reason}" for detector, reason in outcome.failures.items())
+        if outcome.reasons:
+            why = "; ".join(outcome.reasons)
             raise LincBenchError(f"The audit failed: {why} (details: {results.log(outcome.run_id)})")
     with_embedding = next(unit for unit in plan.units if EMBEDDING in unit.signals)
     scores = {}
     for detector in DETECTORS:
         files = [plan.sources.score_file(unit, detector) for unit in plan.units if detector in unit.detectors]
         scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
-    return Scored(scores, np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING]))
-
-
-def _plan(data: AuditedData, results: ResultsFolder, settings: AuditSettings) -> Plan:
-    samples = data.write_list(results.root)
-    plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
-    if any(unit.info.identity != data.identity for unit in plan.units):
-        raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
-    return plan
+    return scores, np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING])

@@ -1,6 +1,7 @@
 """Tables of the trials of audits: how many of the first labels are wrong, and how good the estimates are."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
@@ -11,6 +12,7 @@ PRECISIONS, COUNTS = "audit_precision", "audit_counts"  # tables of the results 
 AUDIT, RANDOM = "audit", "random"
 CLEANLAB, CLEANLAB_HELD_OUT = "cleanlab", "cleanlab, with held-out"
 SETTING = ["backbone", "image_size", "trainings"]
+CELL = ["method", "rate", "first"]  # of a table of precision
 PRECISION_NOTE = (
     "Labels were flipped to another class, uniformly at random, before the audit saw them. Audit: the combined rank. "
     "cleanlab: from the lowest label quality, with out-of-sample probabilities of logistic regression on the same "
@@ -39,14 +41,15 @@ def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
         return {"counts": counted}
     summary, by_dataset = [], []
     for (backbone, size, trainings), rows in precisions.groupby(SETTING):
-        setting = f"{network_title(str(backbone))} at {size} px" + (
-            f", {trainings} trainings" if trainings != 1 else ""
-        )
+        trained = f", {trainings} trainings" if trainings != 1 else ""
+        setting = f"{network_title(str(backbone))} at {size} px{trained}"
         datasets = {dataset_title(str(name)): part for name, part in rows.groupby("dataset")}
         title = f"Precision: mean (minimum to maximum) of {', '.join(datasets)}; {setting}"
-        summary.append((title, precision_table(rows, _over_datasets)))
+        means = rows.groupby(["dataset", *CELL], sort=False)["precision"].mean().reset_index()
+        summary.append((title, _precision_table(means, partial(_mean_and_range, form=".2f"))))
         for name, part in datasets.items():
-            by_dataset.append((f"Precision: {name}, {setting}", precision_table(part, _over_trials)))
+            table = _precision_table(part, partial(mean_and_spread, digits=2))
+            by_dataset.append((f"Precision: {name}, {setting}", table))
     return {
         "summary": Group("Wrong labels among the first of an audit's list", summary, [PRECISION_NOTE]),
         "counts": counted,
@@ -54,23 +57,11 @@ def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     }
 
 
-def precision_table(rows: pd.DataFrame, cell: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
-    """Methods × rate and share of the list."""
-    shares = (100 * rows[["rate", "first"]]).map("{:g}%".format)
-    columns = shares["rate"] + " wrong, first " + shares["first"]
-    cells = {
-        method: {columns[trials.index[0]]: cell(trials) for _, trials in some.groupby(["rate", "first"])}
-        for method, some in rows.groupby("method", sort=False)
-    }
-    return pd.DataFrame(cells).T.rename_axis("method").reset_index()
-
-
-def _over_trials(trials: pd.DataFrame) -> str:
-    return mean_and_spread(trials["precision"], 2)
-
-
-def _over_datasets(trials: pd.DataFrame) -> str:
-    return _mean_and_range(trials.groupby("dataset")["precision"].mean(), ".2f")
+def _precision_table(rows: pd.DataFrame, cell: Callable[[pd.Series], str]) -> pd.DataFrame:
+    """Methods in their order × rate and share of the list."""
+    cells = rows.groupby(CELL)["precision"].agg(cell).unstack(["rate", "first"]).sort_index(axis=1)
+    cells.columns = cells.columns.map(lambda cell: f"{100 * cell[0]:g}% wrong, first {100 * cell[1]:g}%")
+    return cells.loc[rows["method"].unique()].reset_index()
 
 
 def count_table(rows: pd.DataFrame) -> pd.DataFrame:

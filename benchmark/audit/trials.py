@@ -1,8 +1,9 @@
 """How good is an audit? Labels are flipped before it sees them, and its list is compared with the truth.
 
-On the same embeddings it is compared with cleanlab and with a random order. With the audit's held-out probabilities
-cleanlab's ranking would be that of *held-out*, so there only its count is new. Each detector of the audit is evaluated
-by itself, too. The truth is what the data said before; errors that they had already count as right.
+On the same embeddings it is compared with a random order and with cleanlab as its tutorials use it: given out-of-sample
+probabilities of logistic regression, it ranks by its label quality. With the audit's held-out probabilities cleanlab's
+ranking would be that of *held-out*, so there only its count is new. Each detector of the audit is evaluated by itself,
+too. The truth is what the data said before; errors that they had already count as right.
 """
 
 import shutil
@@ -11,23 +12,29 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from benchmark.audit.audited_data import AuditedData, read_audited_data, write_digits
-from benchmark.audit.cleanlab_comparison import cleanlab, out_of_sample_probabilities
 from benchmark.audit.ranking import HELD_OUT, Ranked, rank_column, rank_labels
 from benchmark.audit.settings import DETECTORS, AuditSettings
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, COUNTS, PRECISIONS, RANDOM
 from benchmark.data import NoiseSettings
 from benchmark.disk import ResultsFolder, locked, provenance_columns
 from benchmark.disk.tables import matches, merge_rows, read_as_text
+from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.seeds import numpy_generator
+from benchmark.statistics.held_out import cross_validated
 
 RATES = (0.05, 0.1, 0.2)
 FIRST = (0.01, 0.05, 0.1)  # shares of the list
+STRENGTHS, TUNED_ON = (1e-4, 1e-3, 1e-2, 0.1, 1.0), 2000  # scikit-learn's C for cleanlab's classifier; samples
 TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
 Row = dict[str, object]
 
@@ -46,36 +53,22 @@ def try_audit(
     """
     cleanlab()  # fails now rather than after the first trial
     work = ResultsFolder(results.root / "audit_trials")
-    paths, noises = paths or [write_digits(work.root)], list(product(rates, seeds))
-    done, total = 0, len(paths) * len(noises)
+    paths = paths or [write_digits(work.root)]
+    noises = [NoiseSettings(rate=rate, seed=seed) for rate, seed in product(rates, seeds)]
+    trials = ((data, noise) for data in map(read_audited_data, paths) for noise in noises)
     with progress.counting("audits of flipped labels") as report:
-        report(done, total)
-        for path in paths:
-            data = read_audited_data(path)
-            for rate, seed in noises:
-                with locked(results.locks, "audit trials"):  # they share a folder
-                    _try(data, NoiseSettings(rate=rate, seed=seed), settings, work, results)
-                done += 1
-                report(done, total)
+        report(0, len(paths) * len(noises))
+        for done, (data, noise) in enumerate(trials, 1):
+            with locked(results.locks, "audit trials"):  # they share a folder
+                _try(data, noise, settings, work, results)
+            report(done, len(paths) * len(noises))
 
 
 def _try(
     data: AuditedData, noise: NoiseSettings, settings: AuditSettings, work: ResultsFolder, results: ResultsFolder
 ) -> None:
     """Unless it was done with the same code."""
-    trial = _describe(data, noise, settings)
-    now = trial | provenance_columns()
-    is_known_code = not str(now["commit"]).endswith("-dirty")
-    if is_known_code and matches((*TRIAL, "commit"), [now], read_as_text(results, COUNTS)).any():
-        return
-    precisions, count = _run(data, noise, settings, work)
-    for table, rows in ((PRECISIONS, precisions), (COUNTS, [count])):
-        new = [trial | row for row in rows]
-        merge_rows(results, table, new, partial(matches, TRIAL, new))
-
-
-def _describe(data: AuditedData, noise: NoiseSettings, settings: AuditSettings) -> Row:
-    return {
+    trial: Row = {
         "dataset": data.name,
         "data": data.identity[-12:],
         "samples": len(data.labels),
@@ -86,6 +79,14 @@ def _describe(data: AuditedData, noise: NoiseSettings, settings: AuditSettings) 
         "image_size": settings.backbone.image_size,
         "trainings": len(settings.seeds),
     }
+    now = trial | provenance_columns()
+    is_known_code = not str(now["commit"]).endswith("-dirty")
+    if is_known_code and matches((*TRIAL, "commit"), [now], read_as_text(results, COUNTS)).any():
+        return
+    precisions, count = _run(data, noise, settings, work)
+    for table, rows in ((PRECISIONS, precisions), (COUNTS, [count])):
+        new = [trial | row for row in rows]
+        merge_rows(results, table, new, partial(matches, TRIAL, new))
 
 
 def _run(
@@ -130,3 +131,34 @@ def _orders(ranked: Ranked, data: AuditedData, probabilities_NK: np.ndarray, see
         CLEANLAB: np.argsort(quality, kind="stable"),
         RANDOM: numpy_generator(seed, "random order").permutation(len(rows)),
     }
+
+
+def cleanlab() -> Any:
+    try:
+        import cleanlab.count
+        import cleanlab.rank
+    except ImportError as error:
+        raise LincBenchError("Trials compare the audit with cleanlab. Install it: pip install cleanlab") from error
+    return cleanlab
+
+
+def out_of_sample_probabilities(
+    embedding_ND: np.ndarray, labels_N: np.ndarray, num_classes: int, seed: int
+) -> np.ndarray:
+    """Of logistic regression, with the regularisation that predicts the given labels of some samples best."""
+    with threadpool_limits(limits=1):  # libraries' own threads change bytes
+        scaled, generator = StandardScaler().fit_transform(embedding_ND), numpy_generator(seed, "cleanlab")
+        some = generator.permutation(len(labels_N))[:TUNED_ON]
+
+        def loss(strength: float) -> float:
+            folds = numpy_generator(seed, "folds of cleanlab")
+            classifiers = [(LogisticRegression(C=strength, max_iter=400), scaled[some])]
+            probabilities_NK = cross_validated(classifiers, labels_N[some], num_classes, folds)
+            return float(-np.log(np.maximum(probabilities_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
+
+        best, least = STRENGTHS[0], loss(STRENGTHS[0])
+        for strength in STRENGTHS[1:]:  # stops when the loss no longer falls, since weak regularisation is slow
+            if (current := loss(strength)) >= least:
+                break
+            best, least = strength, current
+        return cross_validated([(LogisticRegression(C=best, max_iter=400), scaled)], labels_N, num_classes, generator)
