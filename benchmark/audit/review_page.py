@@ -22,8 +22,6 @@ from benchmark.identity import Json
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 ENLARGED = 96  # pixels that small images are enlarged to
 QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
-
-
 Review = dict[str, Json]  # what templates/review.html and review.js read
 
 

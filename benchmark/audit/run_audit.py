@@ -26,8 +26,6 @@ from benchmark.statistics.error_count import ErrorCount
 
 UNREADABLE_LIST = "unreadable.csv"
 WRITTEN = ("audit.json", "audit.csv", "audit.html", "rates.csv", UNREADABLE_LIST)
-THUMBNAIL = 256  # pixels
-DEFAULT_FOLDER = Path("audits")
 RATES = ("flagged", "other label suggested", "in the noisy component")
 
 
@@ -57,7 +55,7 @@ def audit(
     weights: Path | str | None = None,
     group: str | None = None,
     shown: int = 1000,
-    thumbnail_size: int = THUMBNAIL,
+    thumbnail_size: int = 256,  # pixels
     workers: int = 1,
     progress: Progress | None = None,
     say: Callable[[str], None] = print,
@@ -68,13 +66,12 @@ def audit(
     name.
     """
     if seeds < 1 or shown < 1 or workers < 1:
-        raise LincBenchError(
-            f"An audit needs at least one seed, sample and worker, not {seeds}, {shown} and {workers}."
-        )
+        counts = f"{seeds}, {shown} and {workers}"
+        raise LincBenchError(f"An audit needs at least one seed, sample and worker, not {counts}.")
     progress = progress or Progress(Console(quiet=True))
     with progress.counting("reading images") as report:
         data = read_audited_data(Path(path), group, report)
-    folder = Path(out) if out is not None else DEFAULT_FOLDER / (slug(data.name) or "data")
+    folder = Path(out) if out is not None else Path("audits", slug(data.name) or "data")
     _check_folder(folder, data)
     backbone = replace(DEFAULT_BACKBONE, name=backbone) if isinstance(backbone, str) else backbone
     settings = AuditSettings(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)
@@ -98,16 +95,12 @@ def _check_folder(folder: Path, data: AuditedData) -> None:
         raise LincBenchError(f"{folder} is inside the folder of images. Choose another folder with --out DIR.")
     try:
         source = json.loads((folder / "audit.json").read_text()).get("source")
+        problem = f"has the audit of other data ({source})" if source != str(data.source.resolve()) else ""
     except (OSError, ValueError):
         foreign = [name for name in WRITTEN if (folder / name).exists()]
-        if not foreign:
-            return
-        problem = f"has {', '.join(foreign)}, which no audit wrote"
-    else:
-        if source == str(data.source.resolve()):
-            return
-        problem = f"has the audit of other data ({source})"
-    raise LincBenchError(f"{folder} {problem}. Choose another folder with --out DIR.")
+        problem = f"has {', '.join(foreign)}, which no audit wrote" if foreign else ""
+    if problem:
+        raise LincBenchError(f"{folder} {problem}. Choose another folder with --out DIR.")
 
 
 def flag_rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
@@ -137,7 +130,7 @@ def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
     write_json(found.folder / "audit.json", about | settings.as_json(len(data.ids)) | provenance())
     write_text(found.folder / "audit.csv", found.samples.to_csv(index=False, float_format="%.6g"))
     write_text(found.folder / "rates.csv", found.rates.to_csv(index=False, float_format="%.4f"))
-    listed = pd.DataFrame(found.unreadable, columns=["id", "why"])
-    (found.folder / UNREADABLE_LIST).unlink(missing_ok=True)
-    if len(listed):
-        write_text(found.folder / UNREADABLE_LIST, listed.to_csv(index=False))
+    unreadable = found.folder / UNREADABLE_LIST
+    unreadable.unlink(missing_ok=True)
+    if found.unreadable:
+        write_text(unreadable, pd.DataFrame(found.unreadable, columns=["id", "why"]).to_csv(index=False))

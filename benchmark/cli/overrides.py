@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
@@ -12,6 +12,8 @@ from benchmark.errors import LincBenchError, unknown_name
 from benchmark.runs import Grid, LineUp, Study
 from detectors import LINE_UPS, detector_named
 from detectors.own_files import is_detector_file, load_detector
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,9 @@ def overridden(study: Study, overrides: Overrides) -> Study:
 
 def with_absolute_paths(study: Study) -> Study:
     """For workers that run in another folder."""
-
-    def absolute(argument: str) -> str:
-        is_path = argument not in known_datasets() and Path(argument).exists()
-        return str(Path(argument).absolute()) if is_path else argument
-
-    grids = [replace(grid, datasets=tuple(map(absolute, grid.datasets))) for grid in study.grids]
+    paths = [name for name in study.datasets if name not in known_datasets() and Path(name).exists()]
+    absolute = {path: str(Path(path).absolute()) for path in paths}
+    grids = [replace(grid, datasets=tuple(absolute.get(name, name) for name in grid.datasets)) for grid in study.grids]
     return replace(study, grids=tuple(grids))
 
 
@@ -86,25 +85,23 @@ def available_devices() -> dict[str, bool]:
 
 
 def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
-    def selected(name: str) -> Any:
-        """The wanted values that this grid has or no grid has; everything of the grid if none is wanted."""
-        values, of_grid = getattr(wanted, name), getattr(grid, name)
-        elsewhere = {value for other in study.grids for value in getattr(other, name)} - set(of_grid)
-        return tuple(value for value in values if value not in elsewhere) if values else of_grid
-
     for name in wanted.line_ups:
         if name not in LINE_UPS:
             raise unknown_name("line-up", name, LINE_UPS)
     line_ups = _with_detectors(grid, wanted.detectors) if wanted.detectors else grid.line_ups
+    if wanted.line_ups:
+        line_ups = tuple(line_up for line_up in line_ups if line_up.name in wanted.line_ups)
+    rates = {rate for other in study.grids for rate in other.rates}
+    seeds = {seed for other in study.grids for seed in other.training_seeds}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
     training = {"epochs": wanted.epochs, "batch_size": wanted.batch_size, "augment": wanted.augment}
     return replace(
         grid,
         datasets=_datasets(study, grid, wanted.datasets or study.datasets),
-        rates=selected("rates"),
-        training_seeds=selected("training_seeds"),
+        rates=_selected(wanted.rates, grid.rates, rates),
+        training_seeds=_selected(wanted.training_seeds, grid.training_seeds, seeds),
         noise_seeds=wanted.noise_seeds or grid.noise_seeds,
-        line_ups=tuple(line_up for line_up in line_ups if line_up.name in (wanted.line_ups or (line_up.name,))),
+        line_ups=line_ups,
         noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
         backbone=_replaced(grid.backbone, network),
         training=_replaced(grid.training, training | {"plain": wanted.plain or wanted.augment}),
@@ -114,6 +111,11 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
 def _replaced(settings: Any, values: Mapping[str, object]) -> Any:
     """The settings with the values that are given."""
     return replace(settings, **{name: value for name, value in values.items() if value})
+
+
+def _selected(wanted: tuple[T, ...], of_grid: tuple[T, ...], of_study: set[T]) -> tuple[T, ...]:
+    """The wanted values that this grid has or no grid has; everything of the grid if none is wanted."""
+    return tuple(value for value in wanted if value in of_grid or value not in of_study) if wanted else of_grid
 
 
 def _datasets(study: Study, grid: Grid, wanted: Iterable[str]) -> tuple[str, ...]:
