@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Arguments = TypeVar("Arguments", bound=tuple[Any, ...])
+Initializer = Callable[[], object] | None  # called in every worker before its first call
 
 
 def as_calls_complete(

@@ -24,8 +24,7 @@ from benchmark.cli.command_line import main
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.dask_cluster import OnDask, _is_open_to_others, dask_executor
-from benchmark.execution.executors import InProcessExecutor, make_executor
-from benchmark.execution.worker_processes import WorkerDied, WorkerProcesses
+from benchmark.execution.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
 from benchmark.futures import as_calls_complete
 from benchmark.runs import run_study
 from benchmark.runs.outcomes import Outcome

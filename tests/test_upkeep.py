@@ -25,9 +25,8 @@ from benchmark.errors import LincBenchError
 from benchmark.evaluation import epochs
 from benchmark.evaluation import evaluate as evaluation
 from benchmark.evaluation.run_rows import JudgedRun
-from benchmark.execution.executors import InProcessExecutor
+from benchmark.execution.executors import InProcessExecutor, WorkerDied
 from benchmark.execution.progress import Progress
-from benchmark.execution.worker_processes import WorkerDied
 from benchmark.identity import digest_of
 from benchmark.networks import features
 from benchmark.runs import run_unit

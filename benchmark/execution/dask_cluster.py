@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from benchmark.errors import LincBenchError
-from benchmark.execution.worker_processes import Initializer
+from benchmark.futures import Initializer
 
 try:
     from distributed import Client, LocalCluster, default_client, get_worker

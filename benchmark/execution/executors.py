@@ -1,24 +1,17 @@
 """Executors of `concurrent.futures`: this process, worker processes, or a Dask cluster (`dask_cluster.py`)."""
 
+import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
-from benchmark.execution.worker_processes import Initializer, WorkerProcesses
-
-
-class InProcessExecutor(Executor):
-    """Runs each call in this process when it is submitted."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(function(*arguments, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+from benchmark.futures import Initializer
 
 
 def make_executor(
@@ -42,3 +35,117 @@ def default_workers(threads_per_run: int, device: str) -> int:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // threads_per_run)
+
+
+class InProcessExecutor(Executor):
+    """Runs each call in this process when it is submitted."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class WorkerDied(BrokenExecutor):
+    """The process that ran a call has ended; other calls are not affected."""
+
+
+class WorkerProcesses(Executor):
+    """Replaces a worker that is killed, and loses no other call.
+
+    The standard library's pool gives up all calls when it loses a process, so each worker is a pool of one process.
+    """
+
+    def __init__(self, workers: int, initializer: Initializer = None) -> None:
+        self._threads = ThreadPoolExecutor(workers)
+        self._workers = [_Worker(initializer) for _ in range(workers)]
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return self._threads.submit(self._call, function, *arguments, **named)
+
+    def _call(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+        worker = self._idle.get()  # there are as many threads as workers
+        try:
+            return worker.call(function, *arguments, **named)
+        finally:
+            self._idle.put(worker)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """With `cancel_futures`, running calls are killed too."""
+        self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
+        for worker in self._workers if cancel_futures else ():
+            worker.kill()
+        if wait:
+            self._threads.shutdown()
+            for worker in self._workers:
+                worker.close()
+
+
+class _Worker:
+    """One process, started with the first call and after a death."""
+
+    def __init__(self, initializer: Initializer) -> None:
+        self._initializer = initializer
+        self._running: tuple[ProcessPoolExecutor, BaseProcess] | None = None
+        self._is_killed = False
+        self._lock = threading.Lock()  # one thread calls, another may kill
+
+    def call(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+        pool, process = self._running_or_started()
+        try:
+            return pool.submit(function, *arguments, **named).result()
+        except BrokenExecutor as error:
+            process.join()
+            code = process.exitcode or 0
+            cause = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise WorkerDied(f"its worker process {cause}, perhaps because memory ran out") from error
+
+    def _running_or_started(self) -> tuple[ProcessPoolExecutor, BaseProcess]:
+        if self._running is not None and self._running[1].is_alive():
+            return self._running
+        self.close()
+        with self._lock:
+            if self._is_killed:
+                raise WorkerDied("its worker process was told to end")
+            context = multiprocessing.get_context("spawn")  # torch's thread pools do not survive a fork
+            pool = ProcessPoolExecutor(1, context, begin_worker, (self._initializer,))
+            try:
+                pid = pool.submit(os.getpid).result()
+            except (OSError, BrokenExecutor) as error:
+                pool.shutdown()
+                raise WorkerDied(f"no worker process could be started ({error})") from error
+            process = next(child for child in multiprocessing.active_children() if child.pid == pid)
+            self._running = pool, process
+            return self._running
+
+    def kill(self) -> None:
+        with self._lock:
+            self._is_killed = True
+            if self._running is not None:
+                self._running[1].kill()
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running[0].shutdown()
+        self._running = None
+
+
+def begin_worker(initializer: Initializer) -> None:
+    """The first thing that a worker process does: it leaves Ctrl-C to its parent and ends when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    if initializer is not None:
+        initializer()

@@ -103,10 +103,7 @@ def overhead_growth(rows: pd.DataFrame) -> Figure:
     rows = rows[(rows["axis"] == "samples") & (rows["added"] > 0)]
     names = list(dict.fromkeys(rows.sort_values("detector", key=lambda column: column.str.lower())["detector"]))
     styles = {name: line_style(number) for number, name in enumerate(names)}
-    highlighted: dict[str, Any] = {
-        DETECTOR: {"marker": "o", "markersize": 3},
-        OWN_STATE: {"linestyle": "--"},
-    }
+    highlighted: dict[str, Any] = {DETECTOR: {"marker": "o", "markersize": 3}, OWN_STATE: {"linestyle": "--"}}
     styles |= {name: REFERENCE_STYLE | style for name, style in highlighted.items() if name in names}
     figure, axes = panels(2, (3.6, 3.2), entries=len(names), columns=2)
     for axis, (quantity, label, scale) in zip(axes, (("seconds", "seconds", 1), ("bytes", "MB", 1e6)), strict=True):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from benchmark.data.labelled import TrainingData
 from benchmark.errors import LincBenchError
-from benchmark.execution.worker_processes import begin_worker
+from benchmark.execution.executors import begin_worker
 from benchmark.networks.split_model import SplitModel
 from benchmark.overhead.charges import BASELINE, Measured, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
