@@ -179,3 +179,10 @@ def test_speed_of_learning_is_a_correlation_over_settings(slope: int, answer: st
 
 def test_no_rows_give_no_hypotheses() -> None:
     assert hypothesis_table(tables()).empty
+
+
+def test_a_gain_is_not_known_before_standard_training_is_run() -> None:
+    metrics = detection(AUROCS | {changed("LiNC", components=2): 0.9})
+    rows = [accuracy("linc", 0.75), accuracy(COMPONENTS, 0.76)]
+    (row,) = hypothesis_table(tables(metrics=metrics, accuracy=rows)).to_dict("records")
+    assert (row["AUROC"], row["gain"], row[GAIN]) == ("0.930 → 0.900 (components=2)", MISSING, MISSING)

@@ -68,31 +68,30 @@ class Evidence:
     def gains(self) -> pd.DataFrame:
         """Settings and seeds × recipes and their changed options; in points."""
         last = _pivot(self.tables["accuracy"], ["recipe_name", "changed"], "last_test")
-        return 100 * last.sub(last[BASELINE_RECIPE, ""], axis=0)
+        return 100 * last.sub(_column(last, BASELINE_RECIPE, ""), axis=0).rename(columns={RECIPE: DETECTOR}, level=0)
 
     def measured(self, detector: str = DETECTOR, changed: str = "") -> pd.DataFrame:
-        """LiNC, or another detector in its place, in every setting and seed."""
-        auroc = self.aurocs.reindex(columns=[(detector, changed)]).iloc[:, 0]
-        found = {"AUROC": auroc, "lead": auroc - self.best_other}
-        if detector == DETECTOR:
-            found["gain"] = self.gains.reindex(columns=[(RECIPE, changed)]).iloc[:, 0]
-        return pd.DataFrame(found).dropna(how="all")
+        """LiNC, or another detector in its place, in every setting and seed; only LiNC has a gain."""
+        auroc, gain = (_column(frame, detector, changed) for frame in (self.aurocs, self.gains))
+        return pd.DataFrame({"AUROC": auroc, "lead": auroc - self.best_other, "gain": gain}).dropna(how="all")
 
     @property
     def usual(self) -> pd.DataFrame:
         """LiNC where nothing is changed: a row per seed."""
         return _at(self.measured(), self.here)
 
-    @cached_property
+    @property
     def enough_gain(self) -> float:
         """Half of the paper's, in points."""
-        last = paper.noisy_accuracy().pivot(index=["dataset", "rate"], columns="recipe", values="last")
-        cell: Any = last.xs((paper_dataset(self.dataset), paper.DETECTION_RATE))
-        return float(100 * (cell[RECIPE] - cell[BASELINE_RECIPE]) / 2)
+        return paper.gains()[paper_dataset(self.dataset), paper.DETECTION_RATE, "last"] / 2
 
 
 def _pivot(rows: pd.DataFrame, columns: str | list[str], values: str) -> pd.DataFrame:
     return rows.pivot_table(index=["setting", *select.SEEDS], columns=columns, values=values)
+
+
+def _column(frame: pd.DataFrame, name: str, changed: str) -> pd.Series:
+    return frame.reindex(columns=[(name, changed)]).iloc[:, 0]
 
 
 def _at(frame: Any, setting: str) -> Any:

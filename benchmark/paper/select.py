@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.disk.tables import join_runs
 from benchmark.paper import numbers as paper
 from benchmark.runs import STUDIES
 from benchmark.wording import paper_dataset
@@ -22,7 +21,7 @@ _KEYS = ("run", "line_up", "detector", "epochs_read", "class", "epoch", "compone
 
 def of_the_paper(tables: Tables) -> dict[str, pd.DataFrame]:
     """The rows of our studies on the paper's data sets, or on files that stand for them; every run once."""
-    found = {name: _on_its_datasets(join_runs(tables[name], tables["runs"])) for name in READ}
+    found = {name: _on_its_datasets(tables[name]) for name in READ}
     detectors = tables["metrics"][["detector", "detector_name", "detector_options"]].drop_duplicates("detector")
     return found | {"auc_by_epochs": found["auc_by_epochs"].merge(detectors, on="detector", how="left")}
 

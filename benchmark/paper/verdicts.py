@@ -154,9 +154,7 @@ def _judge_most_accurate(accuracy: pd.DataFrame) -> Verdict:
 
 def _judge_gains(cells: Cells) -> Iterator[Verdict]:
     """What LiNC adds in each cell of Table 3: a pattern that another network should show as well."""
-    claimed = paper.noisy_accuracy().set_index(["recipe", "dataset", "rate"])
-    gains: Any = 100 * (claimed.loc[RECIPE] - claimed.loc[BASELINE_RECIPE])
-    for (dataset, rate, epoch), gain in gains.stack(future_stack=True).items():
+    for (dataset, rate, epoch), gain in paper.gains().items():
         title = f"{dataset_title(dataset)}, {rate:.0%} noise, gain at the {epoch} epoch (points)"
         keys = [(dataset, rate, recipe) for recipe in (BASELINE_RECIPE, RECIPE)]
         runs = [cells[key] for key in keys if key in cells]
