@@ -27,9 +27,9 @@ from benchmark.execution.dask_cluster import OnDask, _is_open_to_others, dask_ex
 from benchmark.execution.executors import InProcessExecutor, WorkerDied, WorkerProcesses, make_executor
 from benchmark.futures import as_calls_complete
 from benchmark.runs import run_study
-from benchmark.runs.outcomes import Outcome
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import study_named
+from benchmark.runs.units import Outcome
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for, without_seconds
 from tests.test_readme import OWN_DETECTOR

@@ -27,10 +27,10 @@ def score_labels(
     plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
     if any(unit.info.identity != data.identity for unit in plan.units):
         raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
-    expected = estimate(plan, settings.workers)
+    seconds, size = estimate(plan, settings.workers)
     say(
         f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
-        f"{duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk."
+        f"{duration(seconds)} and {decimal(size)} of disk."
     )
     with make_executor(settings.workers) as executor:
         outcomes = run_study(plan, executor, progress)

@@ -64,10 +64,10 @@ def _print_plan(plan: Plan, workers: int) -> None:
     for argument in plan.study.datasets:
         if missing := missing_file(argument, plan.sources.data_root):
             say(f"To be downloaded: {missing}")
-    expected = estimate(plan, workers)
+    seconds, size = estimate(plan, workers)
     say(
         f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
-        f"{len(stores)}; about {duration(expected.seconds)} and {decimal(expected.bytes_on_disk)} of disk "
+        f"{len(stores)}; about {duration(seconds)} and {decimal(size)} of disk "
         "(from timing one batch here)."
     )
 

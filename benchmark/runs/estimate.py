@@ -1,7 +1,9 @@
 """Estimates the time and disk space of a plan by timing one batch of each network."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -10,34 +12,26 @@ from benchmark.networks import Backbone
 from benchmark.networks.loading import untrained_backbone
 from benchmark.runs.plan import Plan
 
-
-@dataclass(frozen=True)
-class Estimate:
-    seconds: float
-    bytes_on_disk: int
+IMAGES = 16  # in the batch
 
 
-def estimate(plan: Plan, workers: int) -> Estimate:
-    """Uses random weights, which take as long as trained ones."""
+def estimate(plan: Plan, workers: int) -> tuple[float, int]:
+    """Seconds, and bytes on disk."""
     seconds, size = 0.0, 0
-    cost_of: dict[tuple[Backbone, int, bool], _Cost] = {}
+    measure = cache(_measure)
     stores = set(plan.stores_to_compute().values())
     for unit in plan.to_train:
-        key = unit.run.backbone, unit.info.num_classes, unit.run.training.plain
-        if key not in cost_of:
-            cost_of[key] = _measure(*key)
-        cost, shape, training = cost_of[key], unit.shape, unit.run.training
+        shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
+        cost = measure(unit.run.backbone, unit.info.num_classes, training.plain)
         if unit in stores:
-            images = sum(unit.info.sizes)
             seconds += images * cost.prefix_seconds / workers
             size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize
-        evaluated = sum(unit.info.sizes[1:]) + unit.info.sizes[0]
-        per_epoch = shape.samples * cost.step_seconds + evaluated * cost.forward_seconds
+        per_epoch = shape.samples * cost.step_seconds + images * cost.forward_seconds
         streams = sum(signal.prefix_passes(shape) for signal in unit.signals) * shape.samples * cost.prefix_seconds
         at_a_time = min(workers, len(plan.to_train))
         seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + streams) / at_a_time
         size += sum(signal.bytes_needed(shape) for signal in unit.signals)
-    return Estimate(seconds, size)
+    return seconds, size
 
 
 @dataclass(frozen=True)
@@ -50,27 +44,24 @@ class _Cost:
     feature_numbers: int
 
 
-def _measure(backbone: Backbone, num_classes: int, is_plain: bool, images: int = 16) -> _Cost:
+def _measure(backbone: Backbone, num_classes: int, is_plain: bool) -> _Cost:
+    """Uses random weights, which take as long as trained ones."""
     model = untrained_backbone(backbone, num_classes, is_plain)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    batch = torch.rand(images, 3, backbone.image_size, backbone.image_size)
-    try:
-        with torch.no_grad():
-            model.tail(model.features(batch[:2]))  # the first call sets things up
-            start = time.perf_counter()
-            cached = model.cached(batch)
-            prefix_done = time.perf_counter()
-            features = batch if is_plain else cached
-            model.tail(features)
-            forward_done = time.perf_counter()
-        model.tail(features).sum().backward()  # type: ignore[no-untyped-call]
-        step_done = time.perf_counter()
-    finally:
-        torch.set_num_threads(threads)
-    return _Cost(
-        prefix_seconds=(prefix_done - start) / images,
-        forward_seconds=(forward_done - prefix_done) / images,
-        step_seconds=(step_done - forward_done) / images,
-        feature_numbers=cached[0].numel(),
-    )
+    batch = torch.rand(IMAGES, 3, backbone.image_size, backbone.image_size)
+    with torch.no_grad():
+        model.tail(model.features(batch[:2]))  # the first call sets things up
+        prefix_seconds, cached = _timed(lambda: model.cached(batch))
+        features = batch if is_plain else cached
+        forward_seconds, _ = _timed(lambda: model.tail(features))
+    step_seconds, _ = _timed(lambda: model.tail(features).sum().backward())  # type: ignore[no-untyped-call]
+    torch.set_num_threads(threads)
+    return _Cost(prefix_seconds, forward_seconds, step_seconds, cached[0].numel())
+
+
+def _timed(call: Callable[[], torch.Tensor]) -> tuple[float, torch.Tensor]:
+    """Seconds per image, and what the call returns."""
+    started = time.perf_counter()
+    result = call()
+    return (time.perf_counter() - started) / IMAGES, result

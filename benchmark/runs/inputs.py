@@ -12,10 +12,9 @@ from benchmark.disk import UNREADABLE, atomic_file
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks.features import FeatureJob, compute_features
-from benchmark.runs.outcomes import error_message, write_log
 from benchmark.runs.plan import Plan, Sources
 from benchmark.runs.training_job import dataset_of
-from benchmark.runs.units import Unit
+from benchmark.runs.units import Unit, error_message, write_log
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -54,9 +53,11 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
 def _units_without_inputs(plan: Plan) -> list[Unit]:
     """Units to be trained, and those whose given labels or answer key are absent or damaged."""
     results = plan.sources.results
-    noise_ids = {unit.run.noise_id for unit in plan.units}
-    files = {noise_id: (results.answer_key(noise_id), results.given_labels(noise_id)) for noise_id in noise_ids}
-    unreadable = {noise_id for noise_id, both in files.items() if not all(map(_is_readable, both))}
+    unreadable = {
+        noise_id
+        for noise_id in {unit.run.noise_id for unit in plan.units}
+        if not all(map(_is_readable, (results.answer_key(noise_id), results.given_labels(noise_id))))
+    }
     return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
 
 

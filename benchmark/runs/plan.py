@@ -1,6 +1,7 @@
 """From a study to a plan: the units of work, which of them must be trained, and where things are on this machine."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -84,8 +85,12 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
     sources = replace(sources, datasets={info: argument for argument, info in infos.items()})
     units = joined([unit for grid in study.grids for unit in _units_of(grid, infos, sources.weights_file)])
-    reasons = {unit: _reason_to_train_if_readable(unit, sources, force) for unit in units}
-    return Plan(study, units, {unit: why for unit, why in reasons.items() if why}, sources, force)
+    to_train = {}
+    for unit in units:
+        with suppress(OSError):  # a record that cannot be read now counts as there: its unit fails later, and no other
+            if why := reason_to_train(unit, sources, force):
+                to_train[unit] = why
+    return Plan(study, units, to_train, sources, force)
 
 
 def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
@@ -99,14 +104,6 @@ def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
         return f"again: {error}"
     missing = [signal.key for signal in unit.signals if signal.key not in recorded]
     return f"again, to record {', '.join(missing)}" if missing else None
-
-
-def _reason_to_train_if_readable(unit: Unit, sources: Sources, force: bool) -> str | None:
-    """A record that cannot be read now counts as there: running its unit fails later, and no other."""
-    try:
-        return reason_to_train(unit, sources, force)
-    except OSError:
-        return None
 
 
 def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path | None) -> Iterator[Unit]:

@@ -10,10 +10,9 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.futures import as_calls_complete, is_lost_worker
 from benchmark.runs.inputs import prepare_inputs
-from benchmark.runs.outcomes import Outcome, error_message, note_failure
 from benchmark.runs.plan import Plan
 from benchmark.runs.run_unit import try_unit
-from benchmark.runs.units import Unit
+from benchmark.runs.units import Outcome, Unit, error_message, note_failure
 
 ATTEMPTS = 3
 MANY_RECORDS = 100  # checking more than these shows a progress bar

@@ -15,11 +15,10 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.networks.loading import set_up_torch
 from benchmark.record import open_record, write_record
-from benchmark.runs.outcomes import Outcome, error_message, write_log
 from benchmark.runs.plan import Sources, reason_to_train
 from benchmark.runs.scores import has_scores, score_record
 from benchmark.runs.training_job import training_job
-from benchmark.runs.units import Unit
+from benchmark.runs.units import Outcome, Unit, error_message, write_log
 
 
 def try_unit(unit: Unit, sources: Sources, force: bool) -> Outcome:

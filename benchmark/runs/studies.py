@@ -1,6 +1,5 @@
 """The studies, as values: what to train and what to score. The command line selects one and overrides parts of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -26,11 +25,6 @@ BOTH_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.it
 ORIGINAL = BOTH_LINE_UPS[0]
 
 
-def line_ups_of(is_wanted: Callable[[Detector], bool]) -> tuple[LineUp, ...]:
-    """The wanted detectors of every line-up."""
-    return tuple(LineUp(line_up.name, tuple(filter(is_wanted, line_up.detectors))) for line_up in BOTH_LINE_UPS)
-
-
 @dataclass(frozen=True)
 class Grid:
     """Every combination of data set, noise rate, seeds and recipe, in one setting."""
@@ -42,10 +36,7 @@ class Grid:
     training_seeds: tuple[int, ...] = (0, 1, 2)
     backbone: Backbone = Backbone()
     training: TrainingSettings = TrainingSettings()
-    recipes: tuple[Recipe, ...] = (
-        Standard(),
-        LiNCRecipe(),
-    )  # trained for their accuracy, even if no detector needs them
+    recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained even if no detector needs them
     line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
 
     @property
@@ -100,17 +91,19 @@ PAPER_DATASETS = (
 )
 
 # Smaller than the paper's studies: four data sets and a ViT-S/14 at 112 px.
-SMALL_DATASETS, SMALLEST = (
-    ("breastmnist", "pneumoniamnist", "dermamnist", "bloodmnist"),
-    ("breastmnist", "pneumoniamnist"),
-)
+SMALLEST = ("breastmnist", "pneumoniamnist")
 SMALL_BACKBONE = Backbone("vit_small_patch14_dinov2", image_size=112)
-SMALL = Grid(SMALL_DATASETS, (0.2,), backbone=SMALL_BACKBONE)
+SMALL = Grid((*SMALLEST, "dermamnist", "bloodmnist"), (0.2,), backbone=SMALL_BACKBONE)
 ONE_SEED = (0,)
 # They cost more than the training itself: gradients of every image, or training in folds.
 COSTLY = ("VoG", "GraNd", "confident learning")
+CHEAP = tuple(
+    LineUp(name, tuple(detector for detector in detectors if detector.name not in COSTLY))
+    for name, detectors in LINE_UPS.items()
+)
 # They read only what the training steps compute anyway.
 FREE = (LiNC(), AUM(), PostHocTrust())
+FREE_ONLY = replace(SMALL, training_seeds=ONE_SEED, line_ups=(LineUp("original", FREE),))
 
 
 def _ablation() -> tuple[Grid, ...]:
@@ -129,8 +122,7 @@ def _ablation() -> tuple[Grid, ...]:
     other_readings += [PostHocTrust(moment="end of epoch"), EL2N(), LiNC(average_runs=True)]
     cheap = tuple(
         replace(detector, average_runs=False) if isinstance(detector, EL2N) else detector
-        for detector in ORIGINAL.detectors
-        if detector.name not in COSTLY
+        for detector in CHEAP[0].detectors
     )
     own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
     grids: list[Grid] = []
@@ -158,7 +150,7 @@ STUDIES: tuple[Study, ...] = (
         "medmnist-auc",
         "detection on four MedMNIST data sets, 20 % noise, ViT-S/14 at 112 px; the slowest detectors on two of them",
         (
-            replace(SMALL, line_ups=line_ups_of(lambda detector: detector.name not in COSTLY)),
+            replace(SMALL, line_ups=CHEAP),
             replace(SMALL, datasets=SMALLEST, training_seeds=ONE_SEED),
         ),
     ),
@@ -167,15 +159,8 @@ STUDIES: tuple[Study, ...] = (
         "accuracy on four MedMNIST data sets, 0–50 % noise, ViT-S/14 at 112 px; two classes also with inclusive noise",
         (
             replace(SMALL, rates=(0.0, 0.2, 0.5), line_ups=(LineUp("original", (*FREE, LiNC(average_runs=True))),)),
-            replace(SMALL, rates=(0.1, 0.3, 0.4), training_seeds=ONE_SEED, line_ups=(LineUp("original", FREE),)),
-            replace(
-                SMALL,
-                datasets=SMALLEST,
-                rates=PAPER_RATES,
-                noise="symmetric-inclusive",
-                training_seeds=ONE_SEED,
-                line_ups=(LineUp("original", FREE),),
-            ),
+            replace(FREE_ONLY, rates=(0.1, 0.3, 0.4)),
+            replace(FREE_ONLY, datasets=SMALLEST, rates=PAPER_RATES, noise="symmetric-inclusive"),
         ),
     ),
     Study(

@@ -1,13 +1,16 @@
-"""A unit of work is one training run with its scoring: what identifies it, apart from this machine and its paths."""
+"""A unit of work is one training run with its scoring: what identifies it, what it needs, and what became of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from traceback import format_exception
 
 from benchmark.data import NoiseSettings
 from benchmark.data.datasets import DatasetInfo
-from benchmark.disk import slug
-from benchmark.identity import digest_of, settings_of
+from benchmark.disk import ResultsFolder, slug, write_json, write_text
+from benchmark.errors import LincBenchError
+from benchmark.identity import Json, digest_of, settings_of
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
 from benchmark.record import RunShape, Signal
@@ -32,18 +35,20 @@ class RunSettings:
         digest = digest_of(settings_of(self))
         return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
 
+    def _settings_without_seeds_and_recipe(self) -> Json:
+        common = settings_of(self)
+        del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
+        return common
+
     @cached_property
     def setting_id(self) -> str:
         """The same for runs that differ in seeds and recipe only, which may be averaged."""
-        common = settings_of(self)
-        del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
-        return digest_of(common, 8)
+        return digest_of(self._settings_without_seeds_and_recipe(), 8)
 
     @cached_property
     def protocol_id(self) -> str:
         """The same for settings that differ in data set and noise rate only: a column of the paper's tables."""
-        common = settings_of(self)
-        del common["recipe"], common["training"]["seed"], common["noise"]["seed"]
+        common = self._settings_without_seeds_and_recipe()
         del common["dataset"], common["dataset_identity"], common["noise"]["rate"]
         return digest_of(common, 8)
 
@@ -82,16 +87,7 @@ class Unit:
     def store_id(self) -> str | None:
         """The name of its feature store; None for the plain path, which trains on the images themselves."""
         training = self.run.training
-        is_plain, machine = training.plain, (training.threads, training.device)
-        return None if is_plain else store_id(self.info, self.run.backbone, *machine)
-
-    def joined_with(self, other: "Unit") -> "Unit":
-        """The same run with the signals and detectors of both."""
-        return replace(
-            self,
-            signals=tuple(dict.fromkeys((*self.signals, *other.signals))),
-            detectors=tuple(dict.fromkeys((*self.detectors, *other.detectors))),
-        )
+        return None if training.plain else store_id(self.info, self.run.backbone, training.threads, training.device)
 
 
 def detector_id(detector: Detector) -> str:
@@ -103,9 +99,54 @@ def signals_for(recipe: Recipe, detectors: Sequence[Detector]) -> tuple[Signal, 
     return tuple(dict.fromkeys([*recipe.leaves, *(signal for detector in detectors for signal in detector.needs)]))
 
 
-def joined(units: Sequence[Unit]) -> tuple[Unit, ...]:
-    """Each run once, with all that any of the units needs of it."""
+def joined(units: Iterable[Unit]) -> tuple[Unit, ...]:
+    """Each run once, with the signals and detectors of all its units."""
     by_run: dict[RunSettings, Unit] = {}
     for unit in units:
-        by_run[unit.run] = by_run[unit.run].joined_with(unit) if unit.run in by_run else unit
+        known = by_run.get(unit.run, unit)
+        signals = tuple(dict.fromkeys((*known.signals, *unit.signals)))
+        by_run[unit.run] = replace(
+            known, signals=signals, detectors=tuple(dict.fromkeys((*known.detectors, *unit.detectors)))
+        )
     return tuple(by_run.values())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    run_id: str
+    trained: bool = False
+    error: str | None = None  # why there is no record
+    failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
+    is_transient: bool = False  # the error may not come again: a worker was killed, a disk was unavailable
+
+    @property
+    def reasons(self) -> list[str]:
+        """Everything that failed; empty if all is well."""
+        failures = [f"{detector}: {reason}" for detector, reason in self.failures.items()]
+        return failures if self.error is None else [self.error]
+
+    def failure_of(self, detector: Detector) -> str | None:
+        """Why the detector has no scores of this run."""
+        return self.error if self.error is not None else self.failures.get(detector.label)
+
+
+def error_message(error: BaseException) -> str:
+    return str(error) if isinstance(error, LincBenchError) else f"{type(error).__name__}: {error}"
+
+
+def write_log(results: ResultsFolder, run_id: str, errors: dict[str, BaseException]) -> None:
+    """Tracebacks, each under a title."""
+    text = "\n".join(f"{title}\n{''.join(format_exception(error))}" for title, error in errors.items())
+    with suppress(OSError):  # a full disk is reported anyway
+        write_text(results.log(run_id), text)
+
+
+def note_failure(results: ResultsFolder, outcome: Outcome, attempts: int) -> None:
+    """For `linc-bench status`; a success removes the note and the log of earlier failures."""
+    note = results.failed(outcome.run_id)
+    if not outcome.reasons:
+        note.unlink(missing_ok=True)
+        results.log(outcome.run_id).unlink(missing_ok=True)
+        return
+    with suppress(OSError):  # a full disk is reported anyway
+        write_json(note, {"reason": "; ".join(outcome.reasons), "attempts": attempts})

@@ -20,10 +20,9 @@ from benchmark.disk.schema import STUDY_TABLES
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import make_executor
 from benchmark.report.make_report import make_report
-from benchmark.runs.outcomes import Outcome
 from benchmark.runs.plan import Plan, Sources, plan_study
 from benchmark.runs.studies import Study, study_named
-from benchmark.runs.units import Unit
+from benchmark.runs.units import Outcome, Unit
 from benchmark.upkeep.status import DONE, read_status
 from tests.speed.conftest import Note
 
