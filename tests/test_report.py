@@ -17,7 +17,7 @@ from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_
 from benchmark.report import readme
 from benchmark.report.make_report import make_report
 from benchmark.report.readme import speed_table
-from benchmark.report.study_tables import epochs_table, rank_table
+from benchmark.report.study_tables import epochs_table
 from benchmark.statistics.comparisons import against_reference
 from tests.made_up_study import made_up_study, write_study
 
@@ -213,13 +213,6 @@ def test_better_and_worse_need_an_interval_in_every_run() -> None:
     worse = aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)
     assert against_reference(worse) == "-0.0200, worse"
     assert against_reference(aum.assign(minus_linc=np.nan)) == "–"
-
-
-def test_ranks_need_several_settings() -> None:
-    ranks = rank_table(metrics())
-    assert list(ranks["detector"]) == ["AUM", "LiNC"]
-    assert list(ranks["mean rank"]) == ["1.00", "2.00"]
-    assert rank_table(metrics()[lambda rows: rows["setting"] == "a"]).empty
 
 
 def test_epochs_and_speed_tables() -> None:

@@ -1,6 +1,7 @@
 """Makes tables, figures, the page and README blocks from the CSV tables, and again only if something changed."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 from rich.console import Console
@@ -28,15 +29,15 @@ REPORT_CODE = (
     *("runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
-
-OF_STUDIES = tuple(table.name for table in STUDY_TABLES)
+JOINED = [table.name for table in STUDY_TABLES if table.name != "runs"]
 
 
 def make_report(
     results: ResultsFolder, show: str | None, console: Console, runs: Collection[str] | None = None
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
-    rows = AllRows.of(results)
+    tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).exists()}
+    rows = AllRows(partial(read_table, results))  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
         PaperPart(rows),
@@ -51,10 +52,10 @@ def make_report(
         _print_tables(part, console)
     with locked(results.locks, "report"):
         manifest = Manifest(results)
-        if not manifest.is_current(_inputs_digest(results)):
+        if not manifest.is_current(_inputs_digest(results, tables)):
             if results.is_default:
                 _fill_readmes(rows, parts)
-            manifest.write(_make_outputs(results, manifest, parts))
+            manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
     for part in shown:
         folders = f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}."
         console.print(folders, highlight=False, soft_wrap=True)
@@ -67,15 +68,11 @@ class AllRows(Mapping[str, pd.DataFrame]):
     def __init__(self, read: Callable[[str], pd.DataFrame]):
         self._read, self._tables = read, dict[str, pd.DataFrame]()
 
-    @classmethod
-    def of(cls, results: ResultsFolder) -> "AllRows":
-        return cls(lambda name: read_table(results, name))
-
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Rows that name their run only are joined with what is known of it."""
         if name not in self._tables:
             rows = self._read(name)
-            self._tables[name] = join_runs(rows, self["runs"]) if name in OF_STUDIES and name != "runs" else rows
+            self._tables[name] = join_runs(rows, self["runs"]) if name in JOINED else rows
         return self._tables[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -118,9 +115,8 @@ def _print_tables(part: Part, console: Console) -> None:
         console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
 
 
-def _inputs_digest(results: ResultsFolder) -> str:
+def _inputs_digest(results: ResultsFolder, tables: Mapping[str, str]) -> str:
     """Of all that the report depends on."""
-    tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).exists()}
     readmes = [readme.blocks(), readme.pictures()] if results.is_default else []
     return digest_of([tables, readmes, code_digest(*REPORT_CODE, libraries=REPORT_LIBRARIES)])
 
@@ -135,9 +131,10 @@ def _fill_readmes(rows: AllRows, parts: Sequence[Part]) -> None:
     readme.fill(texts)
 
 
-def _make_outputs(results: ResultsFolder, manifest: Manifest, parts: Sequence[Part]) -> dict[str, Output]:
+def _make_outputs(
+    results: ResultsFolder, manifest: Manifest, parts: Sequence[Part], made_from: str
+) -> dict[str, Output]:
     """Tables and the page anew; figures that are current as they are."""
-    made_from = _inputs_digest(results)
     code = code_digest(*DRAWING_CODE, libraries=DRAWING_LIBRARIES)
     pictures = readme.pictures() if results.is_default else []
     outputs, page_parts = {}, []

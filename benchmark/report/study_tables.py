@@ -1,11 +1,11 @@
-"""The tables of one study: detection, accuracy, corrections; and what `make bench` measured."""
+"""The tables of one study: detection, accuracy, corrections."""
 
 from collections.abc import Callable, Mapping
 
 import pandas as pd
 
 from benchmark import reference
-from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
+from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
 from benchmark.statistics.comparisons import against_reference, mean_ranks
 from benchmark.wording import FULL_TITLE, IN_TITLES, by_setting, describe_setting, in_common, varying_columns
 
@@ -30,7 +30,6 @@ def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
             _per_line_up(tables["auc_by_epochs"], "AUROC by epochs read", epochs_table),
             [EPOCHS],
         ),
-        "ranks": Group("Mean rank", titled("Mean rank over settings", rank_table(metrics)), [rank_note(metrics)]),
         "corrections": Group(
             f"{reference.DETECTOR} as a corrector",
             _per_setting(tables["corrections"], f"{reference.DETECTOR} as a corrector", corrections_table),
@@ -149,39 +148,6 @@ def corrections_table(corrections: pd.DataFrame) -> pd.DataFrame:
 def _cells(rows: pd.DataFrame, heads: Mapping[str, str], digits: int = 4) -> dict[str, str]:
     """Mean and spread of some columns, each under its head."""
     return {head: mean_and_spread(rows[column], digits) for column, head in heads.items()}
-
-
-def rank_table(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Each detector's mean rank by AUROC over settings, the best first; empty for a single setting."""
-    measured = metrics[metrics["status"] == "ok"]
-    if measured["setting"].nunique() < 2:
-        return pd.DataFrame()
-    counts = measured.groupby(["line_up", "detector"])["setting"].transform("nunique")
-    everywhere = measured[counts == measured.groupby("line_up")["setting"].transform("nunique")]
-    means = everywhere.groupby(["line_up", "setting", "detector"])["auroc"].mean().reset_index()
-    means["rank"] = means.groupby(["line_up", "setting"])["auroc"].rank(ascending=False)
-    ranks = means.groupby(["line_up", "detector"])["rank"].agg(["mean", "min", "max", "count"]).reset_index()
-    ranks = ranks.sort_values(["line_up", "mean"], ascending=[False, True])
-    return pd.DataFrame(
-        {
-            "line-up": ranks["line_up"],
-            "detector": ranks["detector"],
-            "mean rank": ranks["mean"].map("{:.2f}".format),
-            "best": ranks["min"].map("{:.0f}".format),
-            "worst": ranks["max"].map("{:.0f}".format),
-            "settings": ranks["count"],
-        }
-    )
-
-
-def rank_note(metrics: pd.DataFrame) -> str:
-    measured = metrics[metrics["status"] == "ok"]
-    count, datasets = measured["setting"].nunique(), measured["dataset"].nunique()
-    sets = "data set" if datasets == 1 else "data sets"
-    return (
-        f"Ranks among detectors measured in all {count} settings of {datasets} {sets}; that share a data set are not "
-        "independent of each other."
-    )
 
 
 def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
