@@ -189,6 +189,16 @@ def test_tables_that_were_not_written_by_this_version_are_an_error(folder: Path,
     assert "lacks the columns protocol" in fails("report", "--results", folder)
 
 
+def test_a_study_may_have_any_name(folder: Path) -> None:
+    for path in (folder / f"{name}.csv" for name in ("runs", "metrics", "accuracy", "roc")):
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        rows.assign(study=rows["study"].replace("other", "My 2nd study")).to_csv(path, index=False)
+    report(folder)
+    page = (folder / "report.html").read_text()
+    assert '<a href="#My-2nd-study-auc">' in page
+    assert '<section id="My-2nd-study-auc"' in page
+
+
 def test_unknown_and_missing_studies_are_errors(made: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
     assert "other" in fails("report", "othr", "--results", made)
     assert "linc-bench run demo" in fails("report", "demo", "--results", made)

@@ -77,6 +77,26 @@ def label_margin(labels: list[str]) -> tuple[float, int]:
     return 0.3 + 0.06 * max(len(line) for label in lines for line in label), max(len(label) for label in lines)
 
 
+def panel_per_group(
+    groups: Sequence[tuple[str, pd.DataFrame]],
+    size: tuple[float, float],
+    draw: Callable[[Axes, pd.DataFrame], None],
+    handles: Sequence[Artist] = (),
+    **shared: Any,
+) -> Figure | None:
+    """Groups of rows under their titles, each drawn into its panel; the legend has what is labelled, and `handles`."""
+    if not groups:
+        return None
+    figure, axes = panels(len(groups), size, **shared)
+    for (title, rows), axis in zip(groups, axes, strict=True):
+        axis.set_title(title)
+        draw(axis, rows)
+    only_outer_labels(axes, share_y="sharey" in shared)
+    legend_below(figure, [*axes[0].get_legend_handles_labels()[0], *handles], axes)
+    sns.despine(figure)
+    return figure
+
+
 def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
     """Labels of the x axis where no panel stands below, of a shared y axis in the first column."""
     columns = _columns(axes)

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from benchmark.display.tables import are_numbers, in_cells
-from benchmark.errors import LincBenchError
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS_TO_SEARCH = 10  # a table with more rows has a search field, whether it has filters or not
@@ -27,10 +25,6 @@ class PageTable:
     frame: pd.DataFrame
     note: str = ""
     filterable: tuple[str, ...] = ()  # columns that offer their values in a list
-
-    def __post_init__(self) -> None:
-        if unknown := set(self.filterable) - set(map(str, self.frame.columns)):
-            raise LincBenchError(f"table {self.title!r} cannot be filtered by {sorted(unknown)}: no such column")
 
     @property
     def columns(self) -> list[tuple[str, bool]]:
@@ -62,7 +56,7 @@ class PageFigure:
 class Section:
     """What an entry of the contents leads to."""
 
-    anchor: str
+    anchor: str  # without spaces
     title: str
     paragraphs: tuple[str, ...] = ()
     tables: tuple[PageTable, ...] = ()
@@ -82,13 +76,6 @@ class Page:
     title: str
     summary_lines: tuple[str, ...]
     parts: tuple[PagePart, ...]
-
-    def __post_init__(self) -> None:
-        anchors = [section.anchor for part in self.parts for section in part.sections]
-        if wrong := [name for name in anchors if anchors.count(name) > 1 or not re.fullmatch(r"[a-z][a-z0-9-]*", name)]:
-            raise LincBenchError(
-                f"sections of a page need different anchors of small letters, digits and -, not {wrong}"
-            )
 
 
 def render_page(page: Page) -> str:

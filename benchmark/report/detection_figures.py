@@ -20,9 +20,9 @@ from benchmark.display.canvas import (
     TITLE_WIDTH,
     heat_map,
     label_margin,
-    legend_below,
     line_style,
     only_outer_labels,
+    panel_per_group,
     panels,
     stretch_towards_one,
 )
@@ -92,32 +92,28 @@ def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
 
 def roc_curves(roc: pd.DataFrame) -> Figure | None:
     """The ROC curve of every detector, first seed; the reference is the thick black line."""
-    groups = titled_settings(roc)
-    if not groups:
-        return None
     styles = {
         name: REFERENCE_STYLE if is_reference else line_style(index)
         for index, (name, is_reference) in enumerate(detectors(roc).items())
     }
-    figure, axes = panels(len(groups), (3.0, 2.7), entries=len(styles), sharex=True, sharey=True)
     chance = np.linspace(0, 1, 101)
-    for (title, group), axis in zip(groups, axes, strict=True):
-        group = first_seed(group)
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        rows = first_seed(rows)
         for index, (detector, style) in enumerate(styles.items()):
-            part = group[group["detector"] == detector]
+            part = rows[rows["detector"] == detector]
             x, y = part["false_positive_rate"], part["true_positive_rate"]
             axis.plot(x, y, **style, markevery=(index % 8, 8), zorder=3 if style is REFERENCE_STYLE else 2)
         axis.plot(chance, chance, color="grey", linewidth=0.8, linestyle=":")
         axis.set_xscale("function", functions=(np.sqrt, np.square))
         axis.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1", "5", "20", "50", "100"])
         axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
-        axis.set(title=title, xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
+        axis.set(xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
         axis.grid(linewidth=0.4)
-    only_outer_labels(axes)
+
     handles = [Line2D([], [], label=fill(name, TITLE_WIDTH), **style) for name, style in styles.items()]
-    legend_below(figure, handles, axes)
-    sns.despine(figure)
-    return figure
+    shared = {"entries": len(styles), "sharex": True, "sharey": True}
+    return panel_per_group(titled_settings(roc), (3.0, 2.7), draw, handles, **shared)
 
 
 def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
@@ -129,7 +125,7 @@ def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
     figure = _small_multiples(rows, "epochs_read", "epochs read")
     last = int(rows["epochs_read"].max())
     ticks = [count for count in (1, 2, 5, 10, 20, 40) if count < 0.8 * last] + [last]
-    for axis in figure.axes:
+    for axis in figure.axes if figure else ():
         axis.set_xscale("log")  # most happens in the first epochs
         axis.set_xticks(ticks, [str(count) for count in ticks])
         axis.minorticks_off()
@@ -146,32 +142,33 @@ def auc_by_rate(metrics: pd.DataFrame) -> Figure | None:
     return _small_multiples(rows, "percent", "nominal noise rate (%)", dots=True)
 
 
-def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = False) -> Figure:
+def _small_multiples(rows: pd.DataFrame, x: str, x_label: str, dots: bool = False) -> Figure | None:
     """AUROC over `x`, the mean over seeds: a panel per detector, a line per value of `line`."""
-    names, lines = list(detectors(rows)), list(dict.fromkeys(rows["line"]))
+    lines = list(dict.fromkeys(rows["line"]))
     means = rows.groupby(["detector", "line", x])["auroc"].mean()
     behind: dict[str, Any] = {"color": "0.7", "linewidth": 2.2}
-    figure, axes = panels(len(names), (2.9, 1.75), entries=len(lines) + 2, sharex=True, sharey=True)
-    for detector, axis in zip(names, axes, strict=True):
+
+    def draw(axis: Axes, own: pd.DataFrame) -> None:
+        detector = own["detector"].iloc[0]
         for index, line in enumerate(lines):
             style = line_style(index)
             _mean_line(axis, means, reference.DETECTOR, line, **behind, linestyle=LINES[index % len(LINES)])
             _mean_line(axis, means, detector, line, **style | ({"marker": ""} if dots else {}))
             if dots and rows["run"].nunique() <= MOST_DRAWN * len(lines):
-                part = rows[(rows["detector"] == detector) & (rows["line"] == line)]
+                part = own[own["line"] == line]
                 axis.plot(part[x], part["auroc"], **style | {"linestyle": "", "markersize": 2.5, "alpha": 0.8})
         axis.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set(title=fill(detector, TITLE_WIDTH), xlabel=x_label, ylabel="AUROC")
+        axis.set(xlabel=x_label, ylabel="AUROC")
         axis.grid(linewidth=0.4)
-    only_outer_labels(axes)
+
     handles = [Line2D([], [], label=line, **line_style(index)) for index, line in enumerate(lines)]
     same_style = " (same line style)" if len(lines) > 1 else ""
     handles.append(Line2D([], [], **behind, label=reference.DETECTOR + same_style))
     handles.append(Line2D([], [], color="grey", linewidth=0.8, linestyle=":", label="chance"))
-    legend_below(figure, handles, axes)
-    sns.despine(figure)
-    return figure
+    groups = [(fill(name, TITLE_WIDTH), rows[rows["detector"] == name]) for name in detectors(rows)]
+    shared = {"entries": len(lines) + 2, "sharex": True, "sharey": True}
+    return panel_per_group(groups, (2.9, 1.75), draw, handles, **shared)
 
 
 def _mean_line(axis: Axes, means: pd.Series, detector: str, line: str, **style: Any) -> None:

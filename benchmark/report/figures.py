@@ -29,7 +29,6 @@ class Kind:
     draw: Callable[..., Figure | None]  # its name is the figure's
     reads: tuple[str, ...]
     caption: str
-    by_line_up: bool = False
     apart: tuple[str, ...] = PROTOCOL  # settings that differ in these are drawn in separate figures
     first_seed: bool = False
     all_variants: bool = False  # otherwise an ablation's figures show its usual training only
@@ -42,14 +41,12 @@ KINDS = (
         ("metrics",),
         "AUROC of every detector: a dot per run with its bootstrap 95% interval, a bar at the mean of the runs, a "
         f"diamond where scores were averaged over runs; the row of {LINC} is shaded",
-        by_line_up=True,
     ),
     Kind(
         roc_curves,
         ("roc",),
         f"ROC curve of every detector, {LINC} as the thick black line, chance dotted; the square-root scale enlarges "
         "the part with few false positives",
-        by_line_up=True,
         first_seed=True,
     ),
     Kind(
@@ -57,13 +54,11 @@ KINDS = (
         ("auc_by_epochs",),
         "AUROC of every detector that reads a training history when it reads only the first epochs, as the mean over "
         f"seeds; {LINC} in grey",
-        by_line_up=True,
     ),
     Kind(
         auc_by_rate,
         ("metrics",),
         f"AUROC of every detector over the nominal noise rate: a dot per run, a line through the means; {LINC} in grey",
-        by_line_up=True,
     ),
     Kind(
         trust_histograms,
@@ -90,7 +85,7 @@ KINDS = (
     ),
     Kind(
         variants,
-        ("metrics", "accuracy"),
+        ("accuracy", "metrics"),
         f"What each change does: AUROC of {LINC} and of the best of the paper's other detectors in the same setting "
         "(left), and accuracy at the last epoch with that of standard training (right); a dot per run",
         apart=(),
@@ -107,7 +102,6 @@ KINDS = (
         agreement,
         ("agreement",),
         "Rank correlation between the scores of every two detectors",
-        by_line_up=True,
         first_seed=True,
     ),
 )
@@ -131,7 +125,8 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     examples = pd.concat(filled).drop_duplicates()
     for kind in KINDS:
         tables_of_kind = everything if kind.all_variants else usual
-        line_ups = list(dict.fromkeys(tables_of_kind[kind.reads[0]]["line_up"])) if kind.by_line_up else [""]
+        first = tables_of_kind[kind.reads[0]]
+        line_ups = first["line_up"].unique() if "line_up" in first else [""]
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
         for line_up, (family, example) in product(line_ups, separate.items()):
             rows = tuple(

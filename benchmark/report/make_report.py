@@ -1,12 +1,12 @@
 """Makes tables, figures, the page and README blocks from the CSV tables, and again only if something changed."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
 from rich.console import Console
 
-from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
+from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked, slug
 from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
@@ -37,7 +37,7 @@ def make_report(
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
     tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).exists()}
-    rows = AllRows(partial(read_table, results))  # after the digests: what changes from now on is noticed next time
+    rows = Rows(partial(read_table, results))  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
         PaperPart(rows),
@@ -62,33 +62,26 @@ def make_report(
     console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
 
 
-class AllRows(Mapping[str, pd.DataFrame]):
+class Rows(dict[str, pd.DataFrame]):
     """The CSV tables by name, each read when it is first asked for."""
 
     def __init__(self, read: Callable[[str], pd.DataFrame]):
-        self._read, self._tables = read, dict[str, pd.DataFrame]()
+        self._read = read
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
+    def __missing__(self, name: str) -> pd.DataFrame:
         """Rows that name their run only are joined with what is known of it."""
-        if name not in self._tables:
-            rows = self._read(name)
-            self._tables[name] = join_runs(rows, self["runs"]) if name in JOINED else rows
-        return self._tables[name]
+        rows = self._read(name)
+        self[name] = join_runs(rows, self["runs"]) if name in JOINED else rows
+        return self[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(TABLES)
-
-    def __len__(self) -> int:
-        return len(TABLES)
-
-    def of_study(self, study: str, runs: Collection[str] | None = None) -> "AllRows":
+    def of_study(self, study: str, runs: Collection[str] | None = None) -> "Rows":
         """Of all its runs, or of those that are named."""
 
         def pick(name: str) -> pd.DataFrame:
             rows = self[name]
             return rows[(rows["study"] == study) & (rows["run"].isin(runs) if runs else True)]
 
-        return AllRows(pick)
+        return Rows(pick)
 
 
 def _in_order(studies: Collection[str]) -> list[str]:
@@ -121,7 +114,7 @@ def _inputs_digest(results: ResultsFolder, tables: Mapping[str, str]) -> str:
     return digest_of([tables, readmes, code_digest(*REPORT_CODE, libraries=REPORT_LIBRARIES)])
 
 
-def _fill_readmes(rows: AllRows, parts: Sequence[Part]) -> None:
+def _fill_readmes(rows: Rows, parts: Sequence[Part]) -> None:
     texts = readme.suite_blocks(rows["speed"], rows["baseline"])
     part_named = {part.name: part for part in parts}
     for block, _ in readme.blocks():
@@ -172,7 +165,7 @@ def _table_files(part: Part) -> dict[str, bytes]:
 def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
     sections = [
         Section(
-            f"{part.name}-{name}",
+            slug(f"{part.name}-{name}"),
             group.title,
             tuple(group.notes),
             tuple(PageTable(title, table) for title, table in group.tables),
@@ -180,5 +173,5 @@ def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
         for name, group in part.groups.items()
     ]
     if figures:
-        sections.append(Section(f"{part.name}-figures", part.figures_title, figures=tuple(figures)))
+        sections.append(Section(slug(f"{part.name}-figures"), part.figures_title, figures=tuple(figures)))
     return (*sections, *part.more_sections())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from benchmark.disk import slug
 from benchmark.display import Group, PageTable, Section
 from benchmark.reference import DETECTOR
 from benchmark.report.readme import CHANGING, as_block
@@ -16,7 +17,7 @@ from benchmark.wording import dataset_title, network_title
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
-Rows = Mapping[str, pd.DataFrame]  # by the name of the CSV table
+Tables = Mapping[str, pd.DataFrame]  # by name
 
 
 class Part:
@@ -26,7 +27,7 @@ class Part:
     title: str
     figures_title = "Figures"
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: Tables):
         self.rows = rows
 
     @cached_property
@@ -68,7 +69,7 @@ def _stable(group: Group) -> Group:
 
 
 class StudyPart(Part):
-    def __init__(self, rows: Rows, study: str):
+    def __init__(self, rows: Tables, study: str):
         super().__init__(rows)
         self.name = self.title = study
 
@@ -93,7 +94,7 @@ class StudyPart(Part):
         varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]
         same = ", ".join(f"{column} {runs[column].iloc[0]}" for column in runs if column not in varying)
         table = PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
-        return [Section(f"{self.name}-runs", "Runs and their settings", tables=(table,))]
+        return [Section(slug(f"{self.name}-runs"), "Runs and their settings", tables=(table,))]
 
     @property
     def summary(self) -> str:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from benchmark import reference
-from benchmark.display.canvas import COLOURS, heat_map, legend_below, only_outer_labels, panels, root_scale
+from benchmark.display.canvas import COLOURS, heat_map, only_outer_labels, panel_per_group, panels, root_scale
 from benchmark.report.detection_figures import MOST_DRAWN, RANGE
 from benchmark.report.rows_to_draw import (
     FAMILY,
@@ -30,26 +30,22 @@ PHASES = {"1 warm-up": "0.84", "2 soft correction": "0.92", "3 hard correction":
 
 def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure | None:
     """Trust after the warm-up for truly clean and mislabelled samples, first seed, with the mixture's means."""
-    groups = titled_settings(of_plain_recipes(histograms))
-    if not groups:
-        return None
-    figure, axes = panels(len(groups), (3.0, 2.4), entries=3, sharex=True)
-    for (title, group), axis in zip(groups, axes, strict=True):
-        group = first_seed(group)
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        rows = first_seed(rows)
         for subset, (colour, hatch) in SUBSETS.items():
-            part = group[group["subset"] == subset].sort_values("from")
+            part = rows[rows["subset"] == subset].sort_values("from")
             axis.stairs(
                 part["count"], [*part["from"], part["to"].iloc[-1]], fill=True, alpha=0.55, facecolor=colour,
                 edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
             )  # fmt: skip
-        root_scale(axis, group["count"].max())
-        _mark_means(axis, mixtures[mixtures["run"].isin(group["run"])])
-        axis.set(title=title, xlabel="trust α after the warm-up", ylabel="training samples")
-    only_outer_labels(axes, share_y=False)
+        root_scale(axis, rows["count"].max())
+        _mark_means(axis, mixtures[mixtures["run"].isin(rows["run"])])
+        axis.set(xlabel="trust α after the warm-up", ylabel="training samples")
+
+    groups = titled_settings(of_plain_recipes(histograms))
     means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
-    legend_below(figure, [*axes[0].get_legend_handles_labels()[0], means], axes)
-    sns.despine(figure)
-    return figure
+    return panel_per_group(groups, (3.0, 2.4), draw, [means], entries=3, sharex=True)
 
 
 def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
@@ -65,22 +61,17 @@ def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
 
 def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure | None:
     """Test accuracy over epochs for each recipe: a thin line per run, a thick one for their mean; phases as bands."""
-    groups = titled_settings(of_plain_recipes(curves))
-    if not groups:
-        return None
-    figure, axes = panels(len(groups), (3.0, 2.1), entries=5, sharex=True)
-    for (title, group), axis in zip(groups, axes, strict=True):
-        for recipe, part in group.groupby("recipe_name"):
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        for recipe, part in rows.groupby("recipe_name"):
             _accuracy_lines(axis, part, str(recipe))
-        axis.set(title=title, xlabel="epoch", ylabel="test accuracy (share)")
+        axis.set(xlabel="epoch", ylabel="test accuracy (share)")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(axis="y", linewidth=0.4)
-        phases = of_plain_recipes(corrections[corrections["setting"] == group["setting"].iloc[0]])
-        _mark_phases(axis, phases, group["epoch"].max())
-    only_outer_labels(axes, share_y=False)
-    legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
-    sns.despine(figure)
-    return figure
+        phases = of_plain_recipes(corrections[corrections["setting"] == rows["setting"].iloc[0]])
+        _mark_phases(axis, phases, rows["epoch"].max())
+
+    return panel_per_group(titled_settings(of_plain_recipes(curves)), (3.0, 2.1), draw, entries=5, sharex=True)
 
 
 def _accuracy_lines(axis: Axes, runs: pd.DataFrame, recipe: str) -> None:

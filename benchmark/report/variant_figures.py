@@ -45,7 +45,7 @@ def is_ablation(rows: pd.DataFrame) -> bool:
     return rows.loc[is_variant, "recipe_options"].nunique() >= FEWEST
 
 
-def variants(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> Figure | None:
+def variants(accuracy: pd.DataFrame, metrics: pd.DataFrame) -> Figure | None:
     """A row per change: AUROC beside the best other's, accuracy beside standard training's."""
     if not is_ablation(accuracy) or metrics.empty:
         return None

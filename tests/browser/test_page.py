@@ -14,7 +14,6 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
-from benchmark.errors import LincBenchError
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
@@ -136,13 +135,6 @@ def test_everything_is_there_without_script_and_nothing_points_elsewhere(page_fi
     text = re.sub(r"data:image/svg[^\"]*|^\s*//.*$", "", html, flags=re.M)
     assert not re.findall(r"https?://|//[a-z]|@import|url\(", text)
     assert not re.findall(r"(?:href|src)='(?!#|%23|data:)", html), "nor does a figure"
-
-
-def test_a_wrong_filter_or_anchor_is_an_error() -> None:
-    with pytest.raises(LincBenchError, match="cannot be filtered by"):
-        PageTable("t", pd.DataFrame({"a": [1]}), filterable=("b",))
-    with pytest.raises(LincBenchError, match="anchors"):
-        Page("p", (), (PagePart("", (Section("same", "A"), Section("same", "B"))),))
 
 
 def test_missing_values_and_empty_tables() -> None:
