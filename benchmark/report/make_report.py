@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -145,7 +146,7 @@ def _make_outputs(
                 if file.endswith(".svg")
             ]
         page_parts.append(PagePart(part.title, _sections(part, figures)))
-    summaries = tuple(filter(None, (part.summary for part in parts)))
+    summaries = tuple(filter(None, (part.summary() for part in parts)))
     page = Page("LiNC-Bench", summaries, tuple(part for part in page_parts if part.sections))
     return outputs | {"page": Output(made_from, {results.page.name: render_page(page).encode()})}
 
@@ -163,15 +164,15 @@ def _table_files(part: Part) -> dict[str, bytes]:
 
 
 def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
-    sections = [
-        Section(
-            slug(f"{part.name}-{name}"),
-            group.title,
-            tuple(group.notes),
-            tuple(PageTable(title, table) for title, table in group.tables),
-        )
-        for name, group in part.groups.items()
-    ]
+    def section(name: str, title: str, **content: Any) -> Section:
+        return Section(slug(f"{part.name}-{name}"), title, **content)
+
+    sections = []
+    for name, group in part.groups.items():
+        tables = tuple(PageTable(title, table) for title, table in group.tables)
+        sections.append(section(name, group.title, paragraphs=tuple(group.notes), tables=tables))
     if figures:
-        sections.append(Section(slug(f"{part.name}-figures"), part.figures_title, figures=tuple(figures)))
-    return (*sections, *part.more_sections())
+        sections.append(section("figures", part.figures_title, figures=tuple(figures)))
+    if runs := part.runs():
+        sections.append(section("runs", "Runs and their settings", tables=(runs,)))
+    return tuple(sections)

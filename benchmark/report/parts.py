@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from benchmark.disk import slug
-from benchmark.display import Group, PageTable, Section
+from benchmark.display import Group, PageTable
 from benchmark.reference import DETECTOR
 from benchmark.report.readme import CHANGING, as_block
 from benchmark.report.study_tables import study_groups, summary_groups
@@ -54,10 +53,10 @@ class Part:
     def drawings(self) -> Iterator["Drawing"]:
         yield from ()
 
-    def more_sections(self) -> list[Section]:
-        return []
+    def runs(self) -> PageTable | None:
+        """Its runs, if it is a study."""
+        return None
 
-    @property
     def summary(self) -> str:
         return ""
 
@@ -89,14 +88,12 @@ class StudyPart(Part):
 
         return study_drawings(self.rows)
 
-    def more_sections(self) -> list[Section]:
+    def runs(self) -> PageTable:
         runs = self.rows["runs"].drop(columns="study")
         varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]
         same = ", ".join(f"{column} {runs[column].iloc[0]}" for column in runs if column not in varying)
-        table = PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
-        return [Section(slug(f"{self.name}-runs"), "Runs and their settings", tables=(table,))]
+        return PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
 
-    @property
     def summary(self) -> str:
         """What was run, in a sentence or two."""
         runs = self.rows["runs"]
