@@ -1,6 +1,7 @@
 """The groups of tables that compare our rows with the paper: those of one study, and of all studies together."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -92,25 +93,19 @@ def clean_table(accuracy: pd.DataFrame) -> pd.DataFrame:
 def noisy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Table 3: a column per rate, recipe and epoch as in the paper; below its row ours, also as means of batches."""
     claimed: Cells = dict(iter(paper.noisy_accuracy().groupby(["dataset", "rate", "recipe"], sort=False)))
-    rows = []
+    rows, no_runs = [], accuracy[:0]
     for name, cells in _protocols(accuracy):
-        rates = [rate for rate in paper.RATES if any(cell[1] == rate for cell in cells)]
+        measured = {(dataset, rate) for dataset, rate, _ in cells}
+        rates = [rate for rate in paper.RATES if rate in {rate for _, rate in measured}]
         sources = {"paper": (claimed, ""), f"ours, {name}": (cells, "_test")}
         sources |= {"ours, means of batches": (cells, "_batch_mean")}
-        measured = {(dataset, rate) for dataset, rate, _ in cells}
-        for dataset in dict.fromkeys(dataset for dataset, rate, _ in claimed if (dataset, rate) in measured):
-            rows += [
-                {"data set": dataset, "source": source}
-                | {
-                    f"{rate:.0%} {title} {epoch}": mean_and_spread(of[dataset, rate, recipe][f"{epoch}{measure}"])
-                    if (dataset, rate, recipe) in of
-                    else MISSING
-                    for rate in rates
-                    for recipe, title in TITLES.items()
-                    for epoch in ("best", "last")
-                }
-                for source, (of, measure) in sources.items()
-            ]
+        datasets = dict.fromkeys(dataset for dataset, rate, _ in claimed if (dataset, rate) in measured)
+        for dataset, (source, (of, measure)) in product(datasets, sources.items()):
+            row = {"data set": dataset, "source": source}
+            for rate, recipe, epoch in product(rates, TITLES, ("best", "last")):
+                values = of.get((dataset, rate, recipe), no_runs)[f"{epoch}{measure}"]
+                row[f"{rate:.0%} {TITLES[recipe]} {epoch}"] = mean_and_spread(values)
+            rows.append(row)
     return pd.DataFrame(rows).fillna(MISSING)
 
 
