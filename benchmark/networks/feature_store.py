@@ -118,7 +118,6 @@ def begin_store(
 
 
 def _is_resumable(partial: Path, total: int) -> bool:
-    """Whether an earlier call left something to resume from."""
     try:
         return (partial / "store.json").exists() and len(open_array(partial / "features.npy")) == total
     except UNREADABLE as error:

@@ -54,11 +54,11 @@ def compute_features(
 
     The lock is held meanwhile, so that no other command does the same.
     """
-    if job.folder.exists() and find_damage(job.folder) is None:
+    if find_damage(job.folder) is None:
         return
     model = job.model("cpu")  # this machine may lack the workers' device; wrong weights fail before anything is written
     with locked(locks, job.folder.name):
-        damage = find_damage(job.folder) if job.folder.exists() else "absent"
+        damage = find_damage(job.folder)
         if damage is None:
             return
         if job.folder.exists():
@@ -91,7 +91,6 @@ def _compute_missing(job: FeatureJob, missing: list[range], executor: Executor, 
 
 
 def _compute_chunk(job: FeatureJob, chunk: range) -> np.ndarray:
-    """What a worker does."""
     model, dataset = _checked_model(job), load_dataset_once(job.dataset, job.data_root, job.info)
     set_up_torch(job.threads)  # after other jobs of this process
     return compute_chunk(chunk, dataset, job.backbone, model)

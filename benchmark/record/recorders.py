@@ -132,19 +132,17 @@ class GradientNormRecorder(Recorder):
         super().__init__(context, key)
         self.epoch = epoch
 
-    def at_start(self) -> None:
-        self.norms_N = self.new_array((self.context.shape.samples,), np.float64)
-
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if epoch != self.epoch:
             return
         model, split = self.context.model, self.context.data.train
+        norms_N = self.new_array((self.context.shape.samples,), np.float64)
         everyone = torch.arange(self.context.shape.samples, device=split.labels.device)
         for indices, features in split.batches(everyone, SAMPLES_AT_ONCE):
             cached = model.cached(features) if model.is_plain else features
             norms = gradient_norms(model, cached, split.labels[indices])
-            self.norms_N[indices.cpu().numpy()] = norms.cpu().numpy()
-        self.norms_N.flush()
+            norms_N[indices.cpu().numpy()] = norms.cpu().numpy()
+        norms_N.flush()
 
 
 class View(NamedTuple):
@@ -183,10 +181,6 @@ class InputGradientRecorder(Recorder):
         self.all_views = tuple(dict.fromkeys(chain.from_iterable(views.values())))
         self.snapshots: dict[int, Parameters] = {}
 
-    def at_start(self) -> None:
-        folder, shape = self.context.folder, (self.context.shape.samples,)
-        self.spread_N = {key: new_array(folder / f"{key}.npy", shape, np.float64) for key in self.views}
-
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if any(view.epoch == epoch for view in self.all_views):
             trained = self.context.model.trained()
@@ -194,12 +188,13 @@ class InputGradientRecorder(Recorder):
 
     def at_end(self) -> None:
         model, labels = self.context.model, self.context.data.train.labels
+        spread_N = {key: np.empty(len(labels)) for key in self.views}
         for start in range(0, len(labels), IMAGES_AT_ONCE):
             window = slice(start, min(start + IMAGES_AT_ONCE, len(labels)))
             images = self.context.images(window.start, window.stop).to(labels.device)
             gradients = input_gradients(model, self.snapshots, self.all_views, images, labels[window])
             for key, views in self.views.items():
                 spread = torch.stack([gradients[view] for view in views]).std(0, correction=0)
-                self.spread_N[key][window] = spread.mean((1, 2)).cpu().numpy()
-        for spread_N in self.spread_N.values():
-            spread_N.flush()
+                spread_N[key][window] = spread.mean((1, 2)).cpu().numpy()
+        for key, values_N in spread_N.items():
+            np.save(self.context.folder / f"{key}.npy", values_N)

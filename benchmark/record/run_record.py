@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, is_transient, new_array, open_array, write_json
+from benchmark.disk import UNREADABLE, is_transient, open_array, write_json
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
@@ -114,9 +114,7 @@ def write_record(
     """
     for signal, array in left_behind.items():
         with history.clock(Charge(RECORDING, (signal.key,))):
-            stored = new_array(folder / f"{signal.key}.npy", array.shape, array.dtype)
-            stored[:] = array
-            stored.flush()
+            np.save(folder / f"{signal.key}.npy", np.ascontiguousarray(array))
     np.save(folder / "given_labels.npy", given_labels)
     for split, predictions in history.predictions.items():
         np.save(folder / f"{split}_predictions.npy", np.stack(predictions))
