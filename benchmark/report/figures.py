@@ -11,15 +11,7 @@ from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
 from benchmark.report.detection_figures import agreement, auc_by_detector, auc_by_epochs, auc_by_rate, roc_curves
-from benchmark.report.rows_to_draw import (
-    FAMILY,
-    PROTOCOL,
-    about,
-    averaged_by_request,
-    detector_variants,
-    families,
-    first_seed,
-)
+from benchmark.report.rows_to_draw import FAMILY, PROTOCOL, about, detector_options, families, first_seed
 from benchmark.report.training_figures import accuracy_curves, data_map, gain_heat_map, trust_histograms
 from benchmark.report.variant_figures import is_ablation, usual_training, variants
 
@@ -109,8 +101,9 @@ KINDS = (
 
 def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     """Every figure that the study may have; what has nothing to show is found when it is drawn."""
-    metrics = tables["metrics"]
-    averaged, changed = averaged_by_request(metrics), detector_variants(metrics)
+    options_of = detector_options(tables["metrics"])
+    averaged = {label for label, options in options_of.items() if options.get("average_runs") is True}
+    changed = {label for label, options in options_of.items() if options}
     everything = {name: _without_detectors(tables[name], averaged) for kind in KINDS for name in kind.reads}
     usual = everything
     if is_ablation(everything["accuracy"]):

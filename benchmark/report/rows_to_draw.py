@@ -54,20 +54,10 @@ def detectors(rows: pd.DataFrame) -> dict[str, bool]:
     return dict(sorted(reads.items(), key=lambda item: (not item[1], item[0].lower())))
 
 
-def averaged_by_request(metrics: pd.DataFrame) -> set[str]:
-    """Labels of detectors whose scores were averaged over runs although their authors do not."""
-    return {label for label, options in _detector_options(metrics) if options.get("average_runs") is True}
-
-
-def detector_variants(metrics: pd.DataFrame, besides_averaging: bool = False) -> set[str]:
-    """Labels of detectors with options; if asked, with other options than whether scores are averaged over runs."""
-    ignored = {"average_runs"} if besides_averaging else set()
-    return {label for label, options in _detector_options(metrics) if set(options) - ignored}
-
-
-def _detector_options(metrics: pd.DataFrame) -> list[tuple[str, dict[str, object]]]:
+def detector_options(metrics: pd.DataFrame) -> dict[str, dict[str, object]]:
+    """By the detectors' labels; `average_runs` is true where authors do not average scores over runs."""
     labels = metrics[["detector", "detector_options"]].drop_duplicates()
-    return [(label, json.loads(options or "{}")) for label, options in labels.itertuples(index=False)]
+    return {label: json.loads(options or "{}") for label, options in labels.itertuples(index=False)}
 
 
 def about(rows: pd.DataFrame) -> str:

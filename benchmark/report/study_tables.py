@@ -178,15 +178,13 @@ def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
     """Accuracy at the last epoch, and at the best one in brackets: a row per data set and recipe, a column per rate."""
     columns = varying_columns(accuracy, [column for column in IN_TITLES if column != "rate"], always=("dataset",))
     rows = []
-    for _, group in accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False):
-        row = {"data set": describe_setting(group.iloc[0], columns), "recipe": group["recipe"].iloc[0]}
-        by_rate = dict(list(group.groupby("rate")))
-        for rate in sorted(accuracy["rate"].unique()):
-            runs = by_rate.get(rate)
-            row[f"{rate:.0%} noise"] = (
-                MISSING if runs is None else f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
-            )
-        rows.append(row)
+    for (*_, recipe), group in accuracy.groupby(["dataset", "noise", "protocol", "recipe"], sort=False):
+        cells = {
+            rate: f"{mean_and_spread(runs['last_test'], 3)} ({runs['best_test'].mean():.3f})"
+            for rate, runs in group.groupby("rate")
+        }
+        by_rate = {f"{rate:.0%} noise": cells.get(rate, MISSING) for rate in sorted(accuracy["rate"].unique())}
+        rows.append({"data set": describe_setting(group.iloc[0], columns), "recipe": recipe} | by_rate)
     return pd.DataFrame(rows)
 
 

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, label_margin, panels
 from benchmark.paper import numbers as paper
-from benchmark.report.rows_to_draw import detector_variants
+from benchmark.report.rows_to_draw import detector_options
 from benchmark.wording import dataset_title, describe_setting, varying_columns
 
 TRAINING = ("backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay", "images")
@@ -97,7 +97,7 @@ def _variants(accuracy: pd.DataFrame) -> list[Variant]:
 
 def _detection(axis: Axes, variants: list[Variant], metrics: pd.DataFrame) -> None:
     single = metrics[metrics["runs_averaged"] == 1]
-    changed = detector_variants(single, besides_averaging=True)
+    changed = {label for label, options in detector_options(single).items() if set(options) - {"average_runs"}}
     for position, variant in enumerate(variants):
         here = single[single["setting"] == variant.setting]
         others = here[here["detector_name"].isin(OTHERS) & ~here["detector"].isin(changed)]
