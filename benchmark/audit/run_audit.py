@@ -23,6 +23,7 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone
 from benchmark.statistics.error_count import ErrorCount
+from benchmark.wording import network_title
 
 UNREADABLE_LIST = "unreadable.csv"
 WRITTEN = ("audit.json", "audit.csv", "audit.html", "rates.csv", UNREADABLE_LIST)
@@ -79,7 +80,7 @@ def audit(
     rates = flag_rates(ranked.samples, ranked.errors)
     found = Audit(ranked.samples, ranked.errors, rates, data.unreadable, folder)
     _write(found, data, settings)
-    images = f"{len(data.ids):,} images, {settings.network}"
+    images = f"{len(data.ids):,} images, {network_title(backbone.name)} at {backbone.image_size} px"
     lines = [f"{images}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
     with progress.counting("thumbnails") as report:
         review = make_review(found.samples, data, shown, thumbnail_size, lines, report)

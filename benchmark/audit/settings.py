@@ -8,7 +8,6 @@ from benchmark.networks import Backbone
 from benchmark.reference import DETECTOR
 from benchmark.runs import Grid, LineUp, Study
 from benchmark.training import TrainingSettings
-from benchmark.wording import network_title
 from detectors import detector_named
 
 DETECTORS = tuple(map(detector_named, (DETECTOR, "EL2N", "Data-IQ", "nearest neighbours")))
@@ -24,10 +23,6 @@ class AuditSettings:
     backbone: Backbone = DEFAULT_BACKBONE
     weights: Path | None = None
     workers: int = 1
-
-    @property
-    def network(self) -> str:
-        return f"{network_title(self.backbone.name)} at {self.backbone.image_size} px"
 
     def training(self, samples: int) -> TrainingSettings:
         return TrainingSettings(epochs=EPOCHS, batch_size=min(BATCH_SIZE, samples // 4))

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pandas as pd
 
 from benchmark.audit.apply_review import apply_review
-from benchmark.audit.run_audit import RATES as FLAG_RATES
 from benchmark.audit.run_audit import audit
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.audit.trials import RATES, try_audit
@@ -14,8 +13,6 @@ from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-
-SHARES = (*FLAG_RATES, "error rate")
 
 
 def audit_labels(options: argparse.Namespace) -> int:
@@ -74,5 +71,5 @@ def _settings(options: argparse.Namespace) -> AuditSettings:
 
 def _print_rates(title: str, rates: pd.DataFrame) -> None:
     if len(rates):
-        shares = {name: rates[name].map("{:.1%}".format).replace("nan%", "–") for name in SHARES if name in rates}
-        print_table(title, rates.assign(**shares))
+        shares = rates.select_dtypes(float).map("{:.1%}".format).replace("nan%", "–")
+        print_table(title, rates.select_dtypes(exclude=float).join(shares))
