@@ -15,12 +15,13 @@ from benchmark.networks.split_model import SplitModel, split_model
 
 PLAIN_BLOCK, LAYER_SCALE = ("vit_tiny_patch16_224", 64), ("vit_small_patch14_dinov2", 56)
 BY_CLASS_TOKEN = [PLAIN_BLOCK, LAYER_SCALE, ("vit_small_patch14_reg4_dinov2", 56), ("vit_small_patch8_224.dino", 64)]
+DINOV3 = "vit_small_patch16_dinov3"  # rotary positions and LayerScale
 AS_A_WHOLE = [
     ("vit_base_patch16_siglip_224", 32),  # pools by attention
     ("deit_tiny_distilled_patch16_224", 32),  # reads two tokens
     ("beit_base_patch16_224", 224),  # relative positions, which are zero at first
     ("eva02_tiny_patch14_224", 224),  # rotary positions
-    ("vit_small_patch16_dinov3", 64),  # rotary positions and LayerScale
+    pytest.param(DINOV3, 64, marks=pytest.mark.skipif(not timm.is_model(DINOV3), reason="needs timm 1.0.20")),
     ("resnet18", 64),
     ("tf_efficientnet_lite0", 64),
 ]
