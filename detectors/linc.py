@@ -5,7 +5,10 @@ Target q = (1 − α)·stopgrad(p) + α·e_ỹ; loss −Σ q log p; α ← α �
 Score: 1 − α after w epochs. Then a mixture over α finds the noisy cluster, which is trained softly on p for s epochs
 and relabelled once; plain cross-entropy on the corrected labels follows.
 Where the paper leaves a choice: the trust gradient is that of the batch mean (`trust_gradient`), trust is kept in
-[0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box.
+[0, 1], and the hard correction follows the text (the noisy cluster, once), not the algorithm box, in which every target
+is the current prediction in every step (`hard_correction`). The score is trust after the warm-up, as in the text's
+figure and table, or as the box returns it, after the soft correction (`read_after`). Trust may start to move later
+than the network (`trust_from_epoch`), since the first steps of a new head say little about labels.
 Where the paper warns of itself: a mixture has a lowest component even if every label is right. A recipe that may
 abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/statistics); too few
 samples to tell are no evidence.
@@ -23,7 +26,7 @@ from benchmark.identity import later
 from benchmark.record import Example, RunRecord, RunShape, Signal
 from benchmark.statistics.error_count import VERSION, count_errors
 from benchmark.statistics.mixture import Mixture, fit_mixture
-from benchmark.training import CrossEntropy, Embed, Objective, Recipe, TrainingSettings
+from benchmark.training import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
 
 if TYPE_CHECKING:
@@ -69,7 +72,7 @@ class Component(Signal):
 
 @dataclass(frozen=True)
 class CorrectedLabels(Signal):
-    """The labels of the hard-correction phase."""
+    """The labels of the hard-correction phase; those of its beginning if they follow the prediction in every step."""
 
     kind: ClassVar[str] = "corrected_labels"
 
@@ -103,10 +106,17 @@ class LiNCRecipe(Recipe):
     trust_gradient: Literal["mean", "sample"] = "mean"
     soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
     may_abstain: bool = field(default=False, metadata=later(VERSION))
+    hard_correction: Literal["once", "every step", "every step, all"] = field(default="once", metadata=later(1))
+    trust_from_epoch: int = field(default=1, metadata=later(1))
+
+    @property
+    def soft_end(self) -> int:
+        """The last epoch in which trust moves; the hard correction follows."""
+        return self.warm_up + self.soft_epochs
 
     @property
     def min_epochs(self) -> int:
-        return self.warm_up + self.soft_epochs + 1
+        return self.soft_end + 1
 
     def objective(self, data: TrainingData, settings: TrainingSettings, embed: Embed) -> Objective:
         abstains = self.may_abstain and not _is_evidence(data, embed)
@@ -135,16 +145,30 @@ class LiNCObjective(Objective):
         self.gradient_scale = 1 / settings.batch_size if recipe.trust_gradient == "mean" else 1.0
 
     def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
-        if epoch > self.recipe.warm_up + self.recipe.soft_epochs:
-            return CrossEntropy(self.labels).loss(epoch, indices, logits)
+        if epoch > self.recipe.soft_end:
+            return self._hard_loss(indices, logits)
         labels, is_noisy = self.given_labels[indices], self.is_noisy[indices]
         log_p = logits.log_softmax(1)
         self_trained = log_p.exp() if self.recipe.soft_correction == "entropy" else log_p.detach().exp()
         # The noisy cluster's target is p itself, which is q at α = 0; no sample is noisy before the warm-up ends.
         target = soft_target(self.trust[indices], log_p.detach().exp(), labels)
         target = self_trained.where(is_noisy[:, None], target)
-        self._move_trust(indices, log_p.detach(), labels, is_noisy)
+        if epoch >= self.recipe.trust_from_epoch:
+            self._move_trust(indices, log_p.detach(), labels, is_noisy)
         return -(target * log_p).sum(1).mean()
+
+    def _hard_loss(self, indices: Tensor, logits: Tensor) -> Tensor:
+        from torch.nn.functional import cross_entropy
+
+        if self.recipe.hard_correction == "once" or not self.is_noisy.any():
+            return cross_entropy(logits, self.labels[indices])
+        return cross_entropy(logits, self._correct(logits.detach().argmax(1), indices))
+
+    def _correct(self, predicted: Tensor, indices: Tensor | slice = slice(None)) -> Tensor:
+        """The predictions, for the noisy cluster or for all; the given labels for the others."""
+        if self.recipe.hard_correction == "every step, all":
+            return predicted
+        return predicted.where(self.is_noisy[indices], self.given_labels[indices])
 
     def _move_trust(self, indices: Tensor, log_p: Tensor, labels: Tensor, is_noisy: Tensor) -> None:
         gradient = trust_gradient(log_p, labels).masked_fill(is_noisy, 0.0) * self.gradient_scale
@@ -158,8 +182,8 @@ class LiNCObjective(Objective):
             self.mixture = fit_mixture(self.trust.cpu().numpy(), self.recipe.components)
             if self.mixture is not None:
                 self.is_noisy = self.is_noisy.new_tensor(self.mixture.assignment == 0)
-        if epoch == self.recipe.warm_up + self.recipe.soft_epochs and self.is_noisy.any():
-            self.labels = predict.classes().where(self.is_noisy, self.given_labels)
+        if epoch == self.recipe.soft_end and self.is_noisy.any():
+            self.labels = self._correct(predict.classes())
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
         mixture, n = self.mixture, len(self.given_labels)
@@ -179,6 +203,7 @@ class LiNC(Detector):
 
     recipe: LiNCRecipe = field(default=LiNCRecipe())
     average_runs: bool = False  # over training seeds, as EL2N's authors do with theirs
+    read_after: Literal["warm-up", "soft correction"] = field(default="warm-up", metadata=later(1))
 
     @property
     def training(self) -> Recipe:
@@ -192,4 +217,4 @@ class LiNC(Detector):
         return 1.0 - record[TRUST][self.epochs_used(record.epochs) - 1].astype(np.float64)  # low trust is noisy
 
     def epochs_used(self, epochs: int) -> int:
-        return min(self.recipe.warm_up, epochs)
+        return min(self.recipe.warm_up if self.read_after == "warm-up" else self.recipe.soft_end, epochs)

@@ -44,7 +44,7 @@ class PostHocTrust(Detector):
         log_p_EBK = log_softmax(logits_EBK)
         gradient_EB = -given_class(log_p_EBK, labels_B) + (np.exp(log_p_EBK) * log_p_EBK).sum(axis=2)
         trust_B = np.ones(len(labels_B))
-        for gradient_B in gradient_EB:
+        for gradient_B in gradient_EB[self.like.trust_from_epoch - 1 :]:
             step_B = gradient_B * scale + self.like.trust_decay * trust_B
             trust_B = np.clip(trust_B - self.like.trust_rate * step_B, 0.0, 1.0)
         return 1.0 - trust_B  # low trust is noisy

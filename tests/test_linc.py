@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.identity import settings_of
+from benchmark.record import RunRecord
 from benchmark.record.recorders import Predict
 from benchmark.training import CrossEntropy, TrainingSettings
 from detectors.linc import (
@@ -17,11 +18,13 @@ from detectors.linc import (
     CORRECTED_LABELS,
     TRUST,
     TRUST_MIXTURE,
+    LiNC,
     LiNCObjective,
     LiNCRecipe,
     soft_target,
     trust_gradient,
 )
+from detectors.post_hoc_trust import PostHocTrust
 
 
 @st.composite
@@ -159,6 +162,50 @@ def test_hard_phase_is_cross_entropy_on_the_corrected_labels() -> None:
     assert not torch.equal(objective.labels, labels)
     plain = CrossEntropy(objective.labels).loss(11, everyone, logits)
     assert torch.equal(objective.loss(11, everyone, logits), plain)
+
+
+@pytest.mark.parametrize(
+    ("hard_correction", "follows"),
+    [("once", "nobody"), ("every step", "the noisy cluster"), ("every step, all", "everybody")],
+)
+def test_who_follows_the_prediction_in_every_step_of_the_hard_phase(hard_correction: str, follows: str) -> None:
+    """After the correction the network comes to predict another class for everybody."""
+    logits, labels, _ = planted()
+    objective = objective_after(10, LiNCRecipe(hard_correction=hard_correction), labels, logits)
+    everyone, now = torch.arange(len(labels)), logits.roll(1, dims=1)
+    targets = {
+        "nobody": objective.labels,
+        "the noisy cluster": now.argmax(1).where(objective.is_noisy, labels),
+        "everybody": now.argmax(1),
+    }
+    assert len({tuple(target.tolist()) for target in targets.values()}) == 3
+    assert torch.equal(objective.loss(11, everyone, now), F.cross_entropy(now, targets[follows]))
+
+
+def test_trust_that_starts_later_stays_one_until_then() -> None:
+    logits, labels, _ = planted()
+    usual, late = (objective_after(5, LiNCRecipe(trust_from_epoch=first), labels, logits) for first in (1, 3))
+    assert (late.trust_history_EN[:2] == 1).all()
+    assert np.array_equal(late.trust_history_EN[2:], usual.trust_history_EN[:3]), "the same steps, two epochs later"
+
+
+def test_the_score_is_read_after_the_warm_up_or_after_the_soft_correction() -> None:
+    logits, labels, _ = planted()
+    trust_EN = objective_after(12, LiNCRecipe(), labels, logits).signals()[TRUST]
+    record = RunRecord(labels.numpy(), 3, 12, {TRUST.key: trust_EN})
+    assert np.array_equal(LiNC().score(record), 1 - trust_EN[4].astype(np.float64))
+    assert np.array_equal(LiNC(read_after="soft correction").score(record), 1 - trust_EN[9].astype(np.float64))
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_post_hoc_trust_starts_when_lincs_does(first: int) -> None:
+    """With logits that do not change, feeding trust back changes nothing, so both are the same."""
+    logits, labels, _ = planted()
+    recipe = LiNCRecipe(trust_from_epoch=first)
+    logits_ENK = logits.numpy()[None].repeat(5, axis=0)
+    record = RunRecord.from_arrays(given_labels=labels.numpy(), train_logits=logits_ENK)
+    post_hoc = PostHocTrust(recipe, batch_size=len(labels) // 2).score(record)
+    assert post_hoc == pytest.approx(1 - objective_after(5, recipe, labels, logits).trust.numpy(), abs=1e-5)
 
 
 @pytest.mark.parametrize(("wrong", "corrects"), [(0, False), (160, True)])
