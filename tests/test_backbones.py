@@ -89,6 +89,25 @@ def test_the_default_backbone_is_really_pretrained_and_its_head_depends_on_the_s
     assert not torch.equal(one["conv_stem.weight"], scratch["conv_stem.weight"])
 
 
+@pytest.mark.parametrize(
+    ("name", "largest", "spread"), [("vit_tiny_patch16_224", 0.1, 0.02), ("resnet18", 0.045, 0.026)]
+)
+def test_a_head_as_timm_makes_it_for_fine_tuning(name: str, largest: float, spread: float, tmp_path: Path) -> None:
+    """A truncated normal without bias for a ViT, torch's default for a ResNet; the body keeps its weights."""
+    torch.save(timm.create_model(name).state_dict(), tmp_path / "weights.pth")
+    backbone = Backbone(name, 224)
+    made, default = (
+        load_backbone(backbone, 5, tmp_path / "weights.pth", 3, CPU, head_init=init).model for init in ("timm", "torch")
+    )
+    weight = made.get_classifier().weight
+    assert weight.abs().max() <= largest
+    assert weight.std().item() == pytest.approx(spread, rel=0.1)
+    differing = {
+        name for name, value in made.state_dict().items() if not torch.equal(value, default.state_dict()[name])
+    }
+    assert differing and all(name.startswith(made.pretrained_cfg["classifier"]) for name in differing)
+
+
 def test_packaged_weights_recognise_photographs() -> None:
     """They are renamed in order; two tensors of one shape in each other's place would show here."""
     path = weights_path("tf_efficientnet_lite0", None)

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 from torch import nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.identity import settings_of
 from benchmark.networks.last_block import WholeBlock
 from benchmark.networks.split_model import SplitModel
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunShape
@@ -170,3 +171,41 @@ def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
     flipped[folds[0][1]] = (flipped[folds[0][1]] + 1) % 3
     assert (held_out(flipped)[folds[0][1]] == logits_NK[folds[0][1]]).all()
     assert (held_out(flipped) != logits_NK).any()
+
+
+def test_the_learning_rate_rises_in_the_first_steps_and_then_follows_the_schedule() -> None:
+    """Adam's first step moves every weight by the learning rate, so the first of ten steps moves them by a tenth."""
+    start = network(0).state_dict()
+
+    def first_move(**changed: float) -> float:
+        model, _ = run(Standard(), settings=replace(SETTINGS, epochs=1, batch_size=90, weight_decay=0.0, **changed))
+        return max((model.state_dict()[name] - start[name]).abs().max().item() for name in start)
+
+    assert first_move(warm_up_steps=10) == pytest.approx(first_move() / 10, rel=1e-3)
+    usual, warm = (run(Standard(), settings=replace(SETTINGS, warm_up_steps=steps))[1] for steps in (0, 6))
+    assert usual.rows[0]["train_loss"] < warm.rows[0]["train_loss"]
+    assert warm.rows[-1]["train_loss"] == pytest.approx(usual.rows[-1]["train_loss"], rel=0.2)
+
+
+def test_a_clipped_gradient_has_the_length_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    norms: list[float] = []
+
+    def before_step(self: torch.optim.Adam) -> None:
+        gradients = [parameter.grad for group in self.param_groups for parameter in group["params"]]
+        norms.append(torch.stack([gradient.norm() for gradient in gradients]).norm().item())
+
+    def run_with(clip_norm: float) -> list[float]:
+        norms.clear()
+        run(Standard(), settings=replace(SETTINGS, epochs=2, clip_norm=clip_norm))
+        return list(norms)
+
+    step = torch.optim.Adam.step
+    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: (step(self), before_step(self))[0])
+    free, clipped = run_with(0.0), run_with(0.05)
+    assert max(free) > 0.05
+    assert max(clipped) == pytest.approx(0.05, rel=1e-3)
+
+
+def test_settings_that_came_later_rename_no_run() -> None:
+    assert not {"head_init", "warm_up_steps", "clip_norm"} & set(settings_of(TrainingSettings()))
+    assert settings_of(replace(SETTINGS, head_init="timm"))["head_init"] == "timm"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import file_digest
@@ -13,6 +13,10 @@ SUGGESTED = {
     "vit_small_patch8_224.dino": "ViT-S/8, DINO on ImageNet; the paper's; weights from the hub",
     "vit_small_patch14_dinov2": "ViT-S/14, DINOv2; weights from the hub or a file",
 }
+
+# How a new classifier starts: as timm initialises it in a model that is made for fine-tuning (for a ViT a truncated
+# normal of 0.02 and no bias), or as `reset_classifier` leaves it (torch's default for a linear layer).
+HeadInit = Literal["timm", "torch"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from benchmark.disk import check_unpacked_size
 from benchmark.errors import LincBenchError
-from benchmark.networks.backbone import Backbone, check_name, weights_path
+from benchmark.networks.backbone import Backbone, HeadInit, check_name, weights_path
 from benchmark.networks.split_model import SplitModel, split_model
 
 
@@ -33,12 +33,17 @@ def load_backbone(
     head_seed: int,
     device: torch.device | str,
     is_plain: bool = False,
+    head_init: HeadInit = "torch",
 ) -> SplitModel:
     """The pretrained model with a fresh classifier that depends on `head_seed` alone."""
     model = _pretrained(backbone, weights_file)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(head_seed)
         model.reset_classifier(num_classes)
+        if head_init == "timm":
+            fresh = _create(backbone, num_classes=num_classes)
+            for name in _classifiers(model):
+                model.get_submodule(name).load_state_dict(fresh.get_submodule(name).state_dict())
     return split_model(model.to(device, memory_format=torch.channels_last).eval(), backbone, is_plain)
 
 
@@ -114,8 +119,7 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
             state = _converted(state, model)
         except (RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
             raise LincBenchError(f"{refused}timm cannot convert it ({error}).") from error
-    heads = model.pretrained_cfg["classifier"]
-    own_head = tuple(f"{head}." for head in ((heads,) if isinstance(heads, str) else heads or ()))
+    own_head = tuple(f"{name}." for name in _classifiers(model))
     body = {key: tensor.float() for key, tensor in state.items() if not key.startswith(own_head)}
     needed = {key: tensor for key, tensor in wanted.items() if not key.startswith(own_head)}
     misfits = list(_misfits(body, needed))
@@ -125,6 +129,11 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
             f"{refused}{'; '.join(misfits[:5])}{more}. Check --backbone and --weights against each other."
         )
     return body
+
+
+def _classifiers(model: Any) -> tuple[str, ...]:
+    names = model.pretrained_cfg["classifier"]
+    return (names,) if isinstance(names, str) else tuple(names or ())
 
 
 def _converted(state: dict[str, Tensor], model: Any) -> dict[str, Tensor]:

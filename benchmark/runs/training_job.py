@@ -28,7 +28,8 @@ def training_job(
 
     def new_model(seed: int) -> SplitModel:
         weights, device = sources.weights_file, settings.device
-        model = load_backbone(run.backbone, data.num_classes, weights, seed, device, settings.plain)
+        head = data.num_classes, weights, seed, device, settings.plain, settings.head_init
+        model = load_backbone(run.backbone, *head)
         if unit.store_id is not None:
             check_weights(sources.store(unit), model)
         describe(model.summary())

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.errors import LincBenchError
@@ -25,8 +26,7 @@ def train(
     settings: TrainingSettings,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> History:
-    tail, parameters = model.tail, model.trained().values()
-    optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+    tail, optimiser = model.tail, _optimiser(list(model.trained().values()), settings)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
@@ -66,6 +66,22 @@ def train(
     for recorder in _clocked(recorders, history):
         recorder.at_end()
     return history
+
+
+def _optimiser(parameters: list[nn.Parameter], settings: TrainingSettings) -> torch.optim.Adam:
+    """Adam; on request the learning rate rises in the first steps, and long gradients are cut."""
+    optimiser = torch.optim.Adam(parameters, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+    steps = count(1)
+
+    def before_step(*_: object) -> None:
+        if settings.clip_norm:
+            nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
+        if (step := next(steps)) <= settings.warm_up_steps:
+            for group in optimiser.param_groups:
+                group["lr"] = settings.learning_rate * step / settings.warm_up_steps
+
+    optimiser.register_step_pre_hook(before_step)
+    return optimiser
 
 
 def _clocked(recorders: Sequence[Recorder], history: History) -> Iterator[Recorder]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmark.errors import LincBenchError
+from benchmark.identity import later
+from benchmark.networks import HeadInit
 from benchmark.record import Signal
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ class TrainingSettings:
     device: str = "cpu"
     plain: bool = False  # the whole network runs in every step, instead of its tail on cached features
     augment: bool = False  # random flips and crops of the training images
+    head_init: HeadInit = field(default="torch", metadata=later(1))
+    warm_up_steps: int = field(default=0, metadata=later(1))  # in which the learning rate rises from 0
+    clip_norm: float = field(default=0.0, metadata=later(1))  # longest gradient of all trained parameters; 0: any
 
     def __post_init__(self) -> None:
         if self.augment and not self.plain:
