@@ -470,6 +470,13 @@ def test_invalid_decisions_are_refused_with_a_reason(
     assert "says that the label was 'other'" in refused((row["id"], "other", "keep", "other"))
     assert "expected keep, relabel, ambiguous, skip" in refused((row["id"], row["given"], "burn", ""))
     assert "is no class of the audit" in refused((row["id"], row["given"], "relabel", "unicorn"))
+    assert "is no class of the audit" in refused((row["id"], row["given"], "relabel", ""))
+    another = next(name for name in CLASSES if name != row["given"])
+    for decision in ("keep", "ambiguous", "skip"):
+        other = found.samples.iloc[1]
+        said = refused((other["id"], other["given"], "skip", ""), (row["id"], row["given"], decision, another))
+        assert f"Line 3 of {decisions} has the decision '{decision}' and another label, '{another}'" in said
+        assert "Relabel, or leave the label empty" in said
     write_decisions(decisions, folder / "out" / "rates.csv", [keep])
     assert "belongs to another audit" in fails("apply-review", table, decisions)
     decisions.write_text("audit;id;given;decision;label\n")
@@ -477,3 +484,51 @@ def test_invalid_decisions_are_refused_with_a_reason(
     assert "has no column audit, id, given, decision, label" in said
     assert "Separate columns by commas." in said
     assert "does not exist" in fails("apply-review", table, tmp_path / "none.csv")
+    digest = audit_digest(found.samples)
+    decisions.write_text(f"audit,id,given,decision,label\n{digest},x,y,keep,y,\n")
+    assert "more cells than its header" in fails("apply-review", table, decisions)
+    decisions.write_text(
+        f"audit,id,given,decision,label\n{digest},{row['id']},{row['given']},skip\n,{row['id']},,keep,\n"
+    )
+    assert f"Line 3 of {decisions} names no audit" in fails("apply-review", table, decisions)
+    decisions.write_text("audit,id,given,decision,label\n,,,,\n\n")
+    assert "has no decisions" in fails("apply-review", table, decisions)
+    twice = tmp_path / "audit.csv"
+    found.samples.iloc[[0, 0, 1]].to_csv(twice, index=False)
+    write_decisions(decisions, twice, [keep])
+    assert f"Line 3 of {twice} has the sample '" in fails("apply-review", twice, decisions)
+
+
+def test_who_relabels_to_the_given_label_keeps_it(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on the page, where choosing the given class is to keep it."""
+    folder, _, found = audited
+    table, one, two = folder / "out" / "audit.csv", tmp_path / "one.csv", tmp_path / "two.csv"
+    row = found.samples.iloc[0]
+    write_decisions(one, table, [(row["id"], row["given"], "relabel", row["given"])])
+    write_decisions(two, table, [(row["id"], row["given"], "keep", "")])
+    assert main(["apply-review", str(table), str(one), str(two), "--out", str(tmp_path / "labels.csv")]) == 0
+    assert "labels reviewed: 1 keep, 0 relabel" in capsys.readouterr().out
+    rates = apply_review(table, [one, two], tmp_path / "labels.csv").rates.set_index("of")
+    assert rates.loc["all", ["judged", "wrong"]].tolist() == [1, 0]
+
+
+def test_decisions_may_come_from_a_spreadsheet(audited: tuple[Path, set[str], Audit], tmp_path: Path) -> None:
+    """With a mark at the start, other line ends, rows and columns of empty cells, and spaces that nobody sees."""
+    folder, _, found = audited
+    table, plain, saved = folder / "out" / "audit.csv", tmp_path / "plain.csv", tmp_path / "saved.csv"
+    first, second, third = (found.samples.iloc[row] for row in range(3))
+    another = next(name for name in CLASSES if name != first["given"])
+    rows = [(first["id"], first["given"], "relabel", another), (second["id"], second["given"], "keep", "")]
+    write_decisions(plain, table, [*rows, (third["id"], third["given"], "skip", "")])
+    spaced = [(id, f"{given} ", f" {decision.title()}", f"{label} ") for id, given, decision, label in rows]
+    write_decisions(saved, table, [*spaced, (third["id"], third["given"], "SKIP", "")])
+    lines = saved.read_text(encoding="utf-8").splitlines()
+    (empty, *lines) = ["," * 6, *(f"{line},," for line in lines)]
+    lines = [lines[0], empty, *lines[1:], "", empty, ""]
+    saved.write_bytes("\r\n".join(lines).encode("utf-8-sig"))
+    expected, read = (apply_review(table, [file], tmp_path / "labels.csv") for file in (plain, saved))
+    pd.testing.assert_frame_equal(read.labels, expected.labels)
+    pd.testing.assert_frame_equal(read.rates, expected.rates)
+    assert (read.labels["decision"] == "relabel").sum() == 1

@@ -1,6 +1,6 @@
 """Applies the decisions of one or several reviews to the labels: `linc-bench apply-review audit.csv decisions.csv`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ class Applied:
 def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Applied:
     """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit."""
     samples = _read(audit_csv, ("id", "given"))
+    _refuse(audit_csv, samples, {"has the sample '{id}' a second time": samples["id"].duplicated()})
     decided = _joined([_checked(file, samples, audit_csv) for file in decisions]).set_index("id")
     if out.exists() and (out.is_dir() or not out.read_bytes().startswith(",".join(WRITTEN).encode())):
         raise LincBenchError(f"{out} exists, and no review wrote it. Choose another file with --out FILE.")
@@ -61,8 +62,9 @@ def by_class_and_group(samples: pd.DataFrame, summaries: dict[str, tuple[str, st
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Every cell as text, without rows of empty cells; rows are numbered as lines are, from 2."""
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
     except FileNotFoundError as error:
         raise LincBenchError(f"The file {path} does not exist.") from error
     except (ValueError, OSError) as error:
@@ -71,36 +73,52 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
         present = ", ".join(map(str, table))
         hint = " Separate columns by commas." if ";" in present or "\t" in present else ""
         raise LincBenchError(f"{path} has no column {', '.join(missing)}; it has {present}.{hint}")
-    return table
+    if not isinstance(table.index, pd.RangeIndex):  # pandas took the first cells for the names of rows
+        raise LincBenchError(f"Line 2 of {path} has more cells than its header. Quote cells that have commas in them.")
+    table.index += 2
+    return table[(table.map(str.strip) != "").any(axis=1)].copy()
 
 
-def _checked(decisions_csv: Path, samples: pd.DataFrame, audit_csv: Path) -> pd.DataFrame:
-    """The decisions of a file, if they belong to the audit and are valid."""
-    decisions, digest = _read(decisions_csv, COLUMNS), audit_digest(samples)
+def _checked(file: Path, samples: pd.DataFrame, audit_csv: Path) -> pd.DataFrame:
+    """The decisions of a file, if they belong to the audit and are valid; to relabel to the given label is to keep."""
+    decisions, digest = _read(file, COLUMNS), audit_digest(samples)
     if decisions.empty:
-        raise LincBenchError(f"{decisions_csv} has no decisions. Export them from the page beside {audit_csv}.")
+        raise LincBenchError(f"{file} has no decisions. Export them from the page beside {audit_csv}.")
+    _refuse(file, decisions, {"names no audit; copy it from another line": decisions["audit"] == ""})
     if others := sorted(set(decisions["audit"]) - {digest}):
         raise LincBenchError(
-            f"{decisions_csv} belongs to another audit ({', '.join(others[:3])}; {audit_csv} is {digest}). Decisions "
+            f"{file} belongs to another audit ({', '.join(others[:3])}; {audit_csv} is {digest}). Decisions "
             "hold for the samples and labels they were made on; audit those again, or export from the page beside it."
         )
-    given = decisions["id"].map(samples.set_index("id")["given"])
     classes = {*samples["given"], *samples.get("suggested", ())}
-    for is_wrong, problem in (
-        (given.isna(), "names the sample '{id}', which is not in the audit"),
-        (decisions["id"].duplicated(), "decides on '{id}' a second time; keep one of the two lines"),
-        (decisions["given"] != given, "says that the label was '{given}'; it was '{actual}'"),
-        (~decisions["decision"].isin(DECISIONS), f"has the decision '{{decision}}'; expected {', '.join(DECISIONS)}"),
-        (
-            (decisions["decision"] == "relabel") & ~decisions["label"].isin(classes),
-            "relabels to '{label}', which is no class of the audit",
+    class_of = {name.strip(): name for name in classes}  # spreadsheets hide spaces at the ends
+    for column in ("given", "label"):
+        cells = decisions[column]
+        decisions[column] = cells.where(cells.isin(classes), cells.str.strip().replace(class_of))
+    decisions["actual"] = decisions["id"].map(samples.set_index("id")["given"])
+    decision = decisions["decision"] = decisions["decision"].str.strip().str.lower()
+    label, is_relabel = decisions["label"], decision == "relabel"
+    problems = {
+        "names the sample '{id}', which is not in the audit": decisions["actual"].isna(),
+        "decides on '{id}' a second time; keep one of the two lines": decisions["id"].duplicated(),
+        "says that the label was '{given}'; it was '{actual}'": decisions["given"] != decisions["actual"],
+        f"has the decision '{{decision}}'; expected {', '.join(DECISIONS)}": ~decision.isin(DECISIONS),
+        "relabels to '{label}', which is no class of the audit": is_relabel & ~label.isin(classes),
+        "has the decision '{decision}' and another label, '{label}'. Relabel, or leave the label empty": (
+            ~is_relabel & (label != "") & (label != decisions["given"])
         ),
-    ):
+    }
+    _refuse(file, decisions, problems)
+    is_kept = is_relabel & (label == decisions["given"])
+    return decisions.assign(decision=decision.mask(is_kept, "keep"), label=label.where(is_relabel, decisions["given"]))
+
+
+def _refuse(file: Path, rows: pd.DataFrame, problems: Mapping[str, pd.Series]) -> None:
+    """An error for the first line that has one of the problems."""
+    for problem, is_wrong in problems.items():
         if is_wrong.any():
-            first = int(is_wrong.to_numpy().argmax())
-            row = decisions.assign(actual=given).iloc[first]
-            raise LincBenchError(f"Line {first + 2} of {decisions_csv} {problem.format_map(row)}.")
-    return decisions
+            row = rows[is_wrong].iloc[0]
+            raise LincBenchError(f"Line {row.name} of {file} {problem.format_map(row)}.")
 
 
 def _joined(decisions: Sequence[pd.DataFrame]) -> pd.DataFrame:

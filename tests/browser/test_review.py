@@ -376,7 +376,15 @@ def test_without_storage_the_page_says_so_and_works(opened: Opened, tmp_path: Pa
     assert chrome.get_log("browser") == []
 
 
-@pytest.mark.parametrize("stored", ["{", "null", '[{"id": "image 0.png", "decision": "keep", "label": "length"}, 7]'])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        *("{", "null", '[{"id": "image 0.png", "decision": "keep", "label": "length"}, 7]'),
+        # What `apply-review` refuses, or counts as kept.
+        '[{"id": "image 0.png", "given": 0, "decision": "keep", "label": 1}]',
+        '[{"id": "image 0.png", "given": 0, "decision": "relabel", "label": 0}]',
+    ],
+)
 def test_what_cannot_be_read_does_no_harm(opened: Opened, stored: str) -> None:
     chrome = opened(review(5, "b7"))
     chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)

@@ -21,8 +21,9 @@ function warn(text) {
 function isAction(action) {
   const isClass = Number.isInteger(action?.label) && action.label in classes;
   const isGiven = Number.isInteger(action?.given) && action.given in classes;
-  const needsClass = ["keep", "relabel"].includes(action?.decision);
-  return isGiven && Object.hasOwn(signs, action?.decision) && (needsClass ? isClass : action.label === null);
+  if (!isGiven || !Object.hasOwn(signs, action.decision)) return false;
+  if (!["keep", "relabel"].includes(action.decision)) return action.label === null;
+  return isClass && (action.label === action.given) === (action.decision === "keep"); // as `apply-review` has it
 }
 
 function load() {
