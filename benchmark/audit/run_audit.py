@@ -3,7 +3,6 @@
 No noise is added and no truth is needed. `from benchmark.audit import audit` does what `linc-bench audit` does.
 """
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.ranking import COMPONENTS, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
-from benchmark.disk import ResultsFolder, slug, write_json, write_text
+from benchmark.disk import UNREADABLE, ResultsFolder, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
@@ -95,9 +94,9 @@ def _check_folder(folder: Path, data: AuditedData) -> None:
     if data.source.is_dir() and folder.resolve().is_relative_to(data.source.resolve()):
         raise LincBenchError(f"{folder} is inside the folder of images. Choose another folder with --out DIR.")
     try:
-        source = json.loads((folder / "audit.json").read_text()).get("source")
+        source = read_json(folder / "audit.json")["source"]
         problem = f"has the audit of other data ({source})" if source != str(data.source.resolve()) else ""
-    except (OSError, ValueError):
+    except UNREADABLE:
         foreign = [name for name in WRITTEN if (folder / name).exists()]
         problem = f"has {', '.join(foreign)}, which no audit wrote" if foreign else ""
     if problem:

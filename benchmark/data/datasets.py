@@ -1,6 +1,5 @@
 """Images and labels: digits, MedMNIST, any file in MedMNIST's layout, an image folder, a CSV of path and label."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ import numpy as np
 
 from benchmark.data import image_files
 from benchmark.data.image_files import KEY_OF_SPLIT, FileImages, Images, Split, read_npz
-from benchmark.disk import UNREADABLE, locked
+from benchmark.disk import UNREADABLE, locked, read_json
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.wording import medmnist_facts
@@ -112,8 +111,8 @@ def load_dataset_once(name: str, data_root: Path | None, info: DatasetInfo) -> D
 def _from_list(path: Path) -> Dataset:
     """What an audit wrote (`AuditedData.write_list`): all samples are for training."""
     try:
-        about = json.loads(path.read_text())
-        labels, files = np.array(about["labels"], dtype=np.int64), about.get("files")
+        about = read_json(path)
+        labels, files = np.array(about["labels"]), about.get("files")
         images: Images = (
             FileImages([Path(file) for file in files])
             if files
@@ -121,7 +120,11 @@ def _from_list(path: Path) -> Dataset:
         )
         class_names = tuple(map(str, about["class_names"]))
         sizes = len(labels), 0, 0
-        info = DatasetInfo(about["name"], about["identity"], len(class_names), sizes, about["images"])
+        name, identity, pixels = texts = [about[key] for key in ("name", "identity", "images")]
+        is_whole = labels.shape == (len(images),) and np.isin(labels, range(len(class_names))).all()
+        if not (is_whole and labels.dtype == np.int64 and all(isinstance(text, str) for text in texts)):
+            raise ValueError("its labels are not those of its images and classes")
+        info = DatasetInfo(name, identity, len(class_names), sizes, pixels)
     except UNREADABLE as error:
         raise LincBenchError(f"{path} is not a list that an audit wrote ({error}). Run the audit again.") from error
     empty = Split(FileImages([]), np.empty(0, dtype=np.int64))

@@ -15,6 +15,7 @@ from benchmark.disk.files import (
     locked,
     new_array,
     open_array,
+    read_json,
     write_checksums,
     write_json,
     write_text,

@@ -94,7 +94,7 @@ def write_checksums(folder: Path) -> None:
 def find_damage(folder: Path) -> str | None:
     """What is wrong with a finished folder, in words; every byte is read."""
     try:
-        expected = json.loads((folder / CHECKSUMS).read_text())
+        expected = read_json(folder / CHECKSUMS)
         changed = [name for name, known in expected.items() if _size_and_checksum(folder / name) != known]
     except UNREADABLE as error:
         if is_transient(error):
@@ -138,6 +138,11 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> Json:
+    """A file that is not there, or damaged, is one of `UNREADABLE`, as is a key that its value lacks."""
+    return json.loads(path.read_bytes())
 
 
 def write_json(path: Path, value: Json) -> None:

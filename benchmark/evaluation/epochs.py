@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmark.disk import UNREADABLE, checksum, write_json
+from benchmark.disk import UNREADABLE, checksum, read_json, write_json
 from benchmark.evaluation.run_rows import judged_run
 from benchmark.identity import Json, file_digest
 from benchmark.runs import Sources, Unit
@@ -20,7 +20,7 @@ def auroc_by_epochs(detector: Detector, units: Sequence[Unit], sources: Sources)
     files = [sources.score_file(unit, detector) for unit in units]
     cache, digests = files[0].parent / "by_epochs" / f"{files[0].stem}.json", list(map(file_digest, files))
     try:
-        cached = json.loads(cache.read_text())
+        cached = read_json(cache)
         counts = [point["epochs_read"] for point in cached["points"]]
         is_whole = cached["crc32"] == _checksum(cached["points"]) and counts == epochs_read(units[0].shape.epochs)
         if is_whole and cached["scores"] == digests:

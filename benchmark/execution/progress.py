@@ -3,7 +3,6 @@
 Runs write their epoch to small files in the results folder, so this works the same with every executor.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from benchmark.disk import ResultsFolder
+from benchmark.disk import UNREADABLE, ResultsFolder, read_json
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -63,8 +62,8 @@ class Progress:
     def _epochs_left(self, results: ResultsFolder) -> int:
         pending = dict(self._pending)
         for run_id in filter(pending.__contains__, results.all_running()):
-            with suppress(OSError, ValueError):  # it has just ended: the last number still holds
-                self._epochs_done[run_id] = int(json.loads(results.running(run_id).read_text())["epoch"])
+            with suppress(*UNREADABLE):  # it has just ended: the last number still holds
+                self._epochs_done[run_id] = int(read_json(results.running(run_id))["epoch"])
         return sum(epochs - self._epochs_done.get(run_id, 0) for run_id, epochs in pending.items())
 
     @contextmanager

@@ -5,7 +5,6 @@ with fixed borders are computed in any order by any number of processes and writ
 file with its checksum, so that an interrupted computation resumes where it stopped, to the same bytes.
 """
 
-import json
 import math
 import shutil
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from benchmark.disk import (
     is_transient,
     new_array,
     open_array,
+    read_json,
     slug,
     write_checksums,
     write_json,
@@ -69,7 +69,7 @@ def check_weights(folder: Path, model: "SplitModel") -> None:
     """Weights that come from a hub under a name may change behind it."""
     place = folder if folder.exists() else _partial(folder)
     try:
-        weights_in_use = json.loads((place / "store.json").read_text())["weights_in_use"]
+        weights_in_use = read_json(place / "store.json")["weights_in_use"]
     except UNREADABLE as error:
         raise _unusable(folder, f"is damaged ({error})") from error
     if weights_in_use != model.prefix_digest():
@@ -128,7 +128,7 @@ def _is_resumable(partial: Path, total: int) -> bool:
 
 def _is_kept(partial: Path, chunk: range, features: np.ndarray) -> bool:
     mark = _mark(partial, chunk)
-    return mark.exists() and mark.read_text() == checksum([features[chunk.start : chunk.stop].tobytes()])
+    return mark.exists() and mark.read_bytes() == checksum([features[chunk.start : chunk.stop].tobytes()]).encode()
 
 
 def feature_shape(model: "SplitModel", backbone: Backbone) -> tuple[int, ...]:

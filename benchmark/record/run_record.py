@@ -5,7 +5,6 @@ library versions, seconds and peak bytes; `given_labels.npy`; `history.json`; on
 are not here.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, is_transient, open_array, write_json
+from benchmark.disk import UNREADABLE, is_transient, open_array, read_json, write_json
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json
@@ -157,9 +156,9 @@ def open_record(folder: Path) -> RunRecord:
 
 def read_metadata(folder: Path) -> Json:
     """Settings, versions, seconds and the rest of `record.json`."""
-    return json.loads((folder / "record.json").read_text())
+    return read_json(folder / "record.json")
 
 
 def read_history(folder: Path) -> Json:
     """Per-epoch rows, as `history.json` has them."""
-    return json.loads((folder / "history.json").read_text())
+    return read_json(folder / "history.json")

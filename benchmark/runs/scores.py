@@ -1,12 +1,11 @@
 """Scores on disk: one number per sample with the sample's index beside it, so that no order can be mistaken."""
 
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, atomic_file, checksum, write_json
+from benchmark.disk import UNREADABLE, atomic_file, checksum, read_json, write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import settings_of
 from benchmark.record import open_record
@@ -43,9 +42,9 @@ def has_scores(file: Path, samples: int) -> bool:
 
 def read_scores(file: Path) -> tuple[np.ndarray, float]:
     """Scores in sample order, and the seconds it took to compute them; damaged ones are a `ValueError`."""
-    table, about = np.load(file, allow_pickle=False), json.loads(file.with_suffix(".json").read_text())
+    table, about = np.load(file, allow_pickle=False), read_json(file.with_suffix(".json"))
     if about["crc32"] != checksum([table.tobytes()]):
         raise ValueError("the scores changed since they were written")
     scores = np.empty(len(table))
     scores[table["sample"]] = table["score"]
-    return scores, about["seconds"]
+    return scores, float(about["seconds"])

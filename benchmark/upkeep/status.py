@@ -1,16 +1,14 @@
 """`linc-bench status`: which runs of a results folder are done, running, failed or interrupted."""
 
-import json
 import time
 from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
-from benchmark.disk import PARTIAL, ResultsFolder
+from benchmark.disk import PARTIAL, UNREADABLE, ResultsFolder, read_json
 from benchmark.execution.progress import duration
 
 RUNNING, FAILED, INTERRUPTED, DONE = "running", "failed", "interrupted", "done"
-NOT_A_NOTE = (OSError, ValueError, KeyError, TypeError)
 
 
 class RunState(NamedTuple):
@@ -49,17 +47,17 @@ def is_locked(results: ResultsFolder, name: str) -> bool:
 def _progress(results: ResultsFolder, run_id: str) -> str:
     path = results.running(run_id)
     try:
-        note, ago = json.loads(path.read_text()), duration(time.time() - path.stat().st_mtime)
+        note, ago = read_json(path), duration(time.time() - path.stat().st_mtime)
         where = f"process {note['process']} on {note['machine']}"
         return f"epoch {note['epoch']} of {note['epochs']} {ago} ago, {where}"
-    except NOT_A_NOTE:
+    except UNREADABLE:
         return "it has just started, or just ended"
 
 
 def _failure(results: ResultsFolder, run_id: str) -> str:
     details = f"; details: {results.log(run_id)}" if results.log(run_id).exists() else ""
     try:
-        note = json.loads(results.failed(run_id).read_text())
+        note = read_json(results.failed(run_id))
         return f"{note['reason']} (attempts: {note['attempts']}{details})"
-    except NOT_A_NOTE as error:
+    except UNREADABLE as error:
         return f"its note cannot be read ({error}{details})"
