@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import terminal
+from benchmark.disk.tables import check_tables
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.overhead.growth import measure_growth
@@ -17,6 +18,7 @@ PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the
 
 def measure(options: argparse.Namespace) -> int:
     overrides, progress = Overrides.from_options(options), Progress(terminal(stderr=True))
+    check_tables(options.results)
     if options.growth:
         if overrides.detectors or overrides.datasets or options.samples or options.rounds:
             raise LincBenchError(

@@ -10,6 +10,7 @@ from rich.filesize import decimal
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
 from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.data.datasets import missing_file
+from benchmark.disk.tables import check_tables
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress, duration
@@ -26,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
     sources = Sources(options.results, options.data_root, options.weights)
     if options.dask is not None:  # workers may run in another folder
         study, sources = with_absolute_paths(study), sources.with_absolute_paths()
+    check_tables(options.results)
     plan = plan_study(study, sources, options.force)
     training = study.grids[0].training
     workers = options.workers or default_workers(training.threads, training.device)

@@ -1,57 +1,135 @@
 """Reads and merges the CSV tables of a results folder; merging changes no byte of a row it keeps."""
 
-from collections.abc import Callable, Sequence
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from benchmark.disk.files import locked, write_text
+from benchmark.disk.files import locked, write_bytes, write_text
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, TABLES, Table
 from benchmark.errors import LincBenchError
-from benchmark.identity import Json
+from benchmark.identity import Json, file_digest
 
 SEPARATOR = "|"  # between the values of a series in one cell
+OPTIONS = ("recipe_options", "detector_options")  # columns of JSON
+EXPECTED = {int: "a whole number", float: "a number", bool: "True or False", str: "a JSON object"}
+ADVICE = "Restore it from version control, or move it away and run its studies again."
+
+
+class OtherColumnsError(LincBenchError):
+    """A whole table, but not one of this version."""
+
+
+def check_tables(results: ResultsFolder) -> None:
+    """Before hours of work whose rows could not be added to them: can all tables be read?"""
+    for name in TABLES:
+        read_table(results, name)
 
 
 def read_table(results: ResultsFolder, name: str) -> pd.DataFrame:
     """Typed columns, one row per value of a series; a table that is not there is empty, with all its columns."""
-    return typed(read_as_text(results, name), name)
-
-
-def typed(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Rows of text with the table's types, one row per value of a series."""
-    table = TABLES[name]
+    table, path, rows = TABLES[name], results.table_data(name), read_as_text(results, name)
     if table.series:
-        cells = rows.assign(**{column: rows[column].str.split(SEPARATOR) for column in table.series})
-        rows = cells.explode(list(table.series), ignore_index=True)
-    return pd.DataFrame({column: _typed(rows[column], kind) for column, kind in table.columns.items()})
+        cells = pd.DataFrame({column: rows[column].str.split(SEPARATOR) for column in table.series})
+        uneven = cells.map(len).nunique(axis=1) > 1
+        if uneven.any():
+            raise _damaged(path, f"has different numbers of {', '.join(table.series)}", uneven.idxmax())
+        rows = rows.assign(**cells).explode(list(table.series))
+    columns = {}
+    for column, kind in table.columns.items():
+        columns[column], is_wrong = _typed(rows[column], kind)
+        if is_wrong.any():
+            first = int(is_wrong.to_numpy().argmax())
+            what = f"has {rows[column].iloc[first]!r} in the column {column}, where {EXPECTED[kind]} is expected"
+            raise _damaged(path, what, rows.index[first])
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _typed(cells: pd.Series, kind: type) -> tuple[pd.Series, pd.Series]:
+    """Values of the column's type, and which of the cells are none."""
+    if kind is str:
+        is_wrong = (
+            ~cells.map({cell: _is_json(cell) for cell in cells.unique()}) if cells.name in OPTIONS else cells != cells
+        )
+        return cells.astype(str), is_wrong.astype(bool)
+    if kind is bool:
+        return cells == "True", ~cells.isin(["True", "False"])
+    numbers = pd.to_numeric(cells, errors="coerce").astype(float)
+    if kind is float:
+        return numbers, numbers.isna() & ~cells.isin(["", "nan"])
+    is_whole = (numbers % 1 == 0) & (numbers.abs() < 2**53)
+    return numbers.where(is_whole, 0).astype(int), ~is_whole
+
+
+def _is_json(cell: str) -> bool:
+    try:
+        return isinstance(json.loads(cell or "{}"), dict)
+    except ValueError:
+        return False
 
 
 def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
-    """Cells exactly as the file has them."""
+    """Cells exactly as the file has them; the index is the line that each row begins in."""
     path, columns = results.table_data(name), list(TABLES[name].columns)
-    if not path.exists() or not path.stat().st_size:
+    if not path.exists():
         return pd.DataFrame(columns=columns, dtype=str)
-    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    missing = ", ".join(column for column in columns if column not in rows)
-    unknown = ", ".join(str(column) for column in rows if column not in columns)
+    (_, header), *rows = _lines(path)
+    _check_header(path, header, columns)
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise _damaged(path, f"has {len(cells)} cells instead of {len(header)}", line)
+    return pd.DataFrame([cells for _, cells in rows], [line for line, _ in rows], header, dtype=str)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The cells of every line, with the number at which it begins; the header first."""
+    if not path.is_file():
+        raise _damaged(path, "is not a file")
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _damaged(path, "is not text in UTF-8", content.count(b"\n", 0, error.start) + 1) from error
+    if "\0" in text:
+        raise _damaged(path, "has a NUL byte", text.count("\n", 0, text.index("\0")) + 1)
+    if not text.strip():
+        raise _damaged(path, "is empty, without even a header")
+    if not text.endswith(("\n", "\r")):
+        raise _damaged(path, "is cut off", text.count("\n") + 1)
+    reader, line = csv.reader(StringIO(text, newline=""), strict=True), 1
+    try:
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise _damaged(path, f"is not CSV ({error})", line) from error
+
+
+def _check_header(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
+    missing = ", ".join(column for column in columns if column not in header)
+    unknown = ", ".join(column for column in header if column not in columns)
+    twice = ", ".join(dict.fromkeys(column for column in header if header.count(column) > 1))
+    if missing and len(header) == 1:
+        raise _damaged(
+            path, f"has no commas between the columns {', '.join(columns[:3])} …, as a spreadsheet saves it", 1
+        )
+    if twice:
+        raise _damaged(path, f"has columns twice: {twice}", 1)
     if missing or unknown:
         what = f"lacks the columns {missing}" if missing else f"has columns that no table has: {unknown}"
-        raise LincBenchError(
-            f"{path} {what}. It was written by another version, or saved by another program. Restore it from version "
-            "control, or move it away and run its studies again."
+        raise OtherColumnsError(
+            f"{path} {what}. It was written by another version, or saved by another program. {ADVICE}"
         )
-    return rows
 
 
-def _typed(column: pd.Series, kind: type) -> pd.Series:
-    if kind is str:
-        return column.astype(str)
-    if kind is bool:
-        return column == "True"
-    return pd.to_numeric(column.replace("", np.nan)).astype(kind)
+def _damaged(path: Path, what: str, line: object = None) -> LincBenchError:
+    where = f"{path}, line {line}," if line is not None else path
+    return LincBenchError(f"{where} {what}. Another program saved it, or it is damaged. {ADVICE}")
 
 
 def merge_rows(
@@ -63,10 +141,28 @@ def merge_rows(
         return
     new = _as_text(table, rows)
     with locked(results.locks, "tables"):
-        old = read_as_text(results, name)
+        try:
+            old = read_as_text(results, name)
+        except LincBenchError as error:
+            raise LincBenchError(f"{error} {_put_aside(path, new)}") from error
         merged = pd.concat([old[~is_replaced(old).to_numpy(bool)], new]).fillna("")
         order = [column for column in table.order if column in table.columns]
-        write_text(path, merged.sort_values(order, kind="stable").to_csv(index=False, lineterminator="\n"))
+        write_text(path, _as_csv(merged.sort_values(order, kind="stable")))
+
+
+def _put_aside(path: Path, new: pd.DataFrame) -> str:
+    """Rows that cannot be added, beside the table; and a copy of the table, whatever is done to it next."""
+    rows = path.with_name(f"{path.name}.new-rows")
+    write_text(rows, _as_csv(new))
+    if not path.is_file():
+        return f"The new rows are in {rows}."
+    copy = path.with_name(f"{path.name}.backup-{file_digest(path)[:8]}")
+    write_bytes(copy, path.read_bytes())
+    return f"Nothing was changed; there is a copy in {copy}, and the new rows are in {rows}."
+
+
+def _as_csv(rows: pd.DataFrame) -> str:
+    return rows.to_csv(index=False, lineterminator="\n").replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def _as_text(table: Table, rows: Sequence[Json]) -> pd.DataFrame:

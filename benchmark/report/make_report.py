@@ -37,7 +37,7 @@ def make_report(
     results: ResultsFolder, show: str | None, console: Console, runs: Collection[str] | None = None
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
-    tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).exists()}
+    tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).is_file()}
     rows = Rows(partial(read_table, results))  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [

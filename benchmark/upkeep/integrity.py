@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data import NoiseSettings
-from benchmark.disk import OLD, PARTIAL, STUDY_TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient
-from benchmark.disk.tables import read_table
+from benchmark.disk import OLD, PARTIAL, TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient
+from benchmark.disk.tables import OtherColumnsError, read_table
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of
 from benchmark.networks import Backbone
@@ -49,7 +49,7 @@ def check_integrity(results: ResultsFolder, report: Report = lambda done, total:
             *(results.running(run_id) for run_id in results.all_running()),
             *(path for path in sorted(results.root.rglob(".*")) if LEFTOVER.fullmatch(path.name)),
         ],
-        _check_table: [results.table_data(table.name) for table in STUDY_TABLES],
+        _check_table: [results.table_data(name) for name in TABLES],
     }
     calls = [(check, path) for check, paths in files.items() for path in paths]
     for number, (check, path) in enumerate(calls, 1):
@@ -118,8 +118,9 @@ def _check_leftover(results: ResultsFolder, path: Path) -> Iterator[Finding]:
 def _check_table(results: ResultsFolder, path: Path) -> Iterator[Finding]:
     try:
         read_table(results, path.stem)
-    except LincBenchError as error:  # columns are missing
-        yield Finding(OTHER_VERSION, path, str(error), REPAIRS[_check_table])
+    except LincBenchError as error:
+        state = OTHER_VERSION if isinstance(error, OtherColumnsError) else DAMAGED
+        yield Finding(state, path, str(error), REPAIRS[_check_table])
 
 
 # What to do with something that is damaged.
