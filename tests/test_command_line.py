@@ -1,13 +1,17 @@
 """The command line answers at once, and every command leads somewhere."""
 
+import io
+import json
+import os
 import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from benchmark.cli.command_line import command_line
+from benchmark.cli.command_line import command_line, main
 
 HEAVY = {"torch", "timm", "medmnist", "pandas", "sklearn", "scipy.stats", "scipy.optimize", "matplotlib", "cleanlab"}
 
@@ -38,3 +42,66 @@ sys.exit(code)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("imported: []\n"), done.stdout[-200:]
+
+
+def streams(encoding: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, io.BytesIO]:
+    written = {name: io.BytesIO() for name in ("stdout", "stderr")}
+    for name, buffer in written.items():
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(buffer, encoding=encoding, write_through=True))
+    return written
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_without_a_character_gets_a_plain_one(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = streams(encoding, monkeypatch)
+    assert main(["list"]) == 0
+    assert b"studies" in written["stdout"].getvalue()
+    (tmp_path / "failed").mkdir()
+    reason = "Größe – 3 × “4” … → ≤ 5 \N{SNOWMAN} \udcff"
+    (tmp_path / "failed" / "x.json").write_text(json.dumps({"reason": reason, "attempts": 1}))
+    assert main(["status", "--results", str(tmp_path)]) == 0
+    assert main(["run", "nö–\udcff"]) == 1
+    said = {name: buffer.getvalue().decode(encoding) for name, buffer in written.items()}
+    shown = {
+        "ascii": ('Grosse - 3 x "4" ... -> <= 5 ? ?', "no-?"),
+        "latin-1": ('Größe - 3 × "4" ... -> <= 5 ? ?', "nö-?"),
+        "utf-8": ("Größe – 3 × “4” … → ≤ 5 \N{SNOWMAN} ?", "nö–?"),
+    }
+    assert shown[encoding][0] in said["stdout"]
+    assert f"There is no study called '{shown[encoding][1]}'" in said["stderr"]
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["status", "--results", "nowhere"]])
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_terminals_that_are_not_utf_8(arguments: list[str], variables: dict[str, str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmark", *arguments]
+    where = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | where | variables, capture_output=True)
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.isascii()
+    assert done.returncode in (0, 1)
+
+
+@pytest.mark.parametrize("command", ["list | true", "list | head -1", "--help | true", "nothing 2>&1 >&- | true"])
+def test_output_that_nobody_reads_ends_quietly(command: str) -> None:
+    command = f"{sys.executable} -m benchmark {command}"
+    done = subprocess.run(["bash", "-c", command], cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_output_that_is_closed_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["list"]) == 0
+    assert main(["run", "nothing"]) == 1
+    assert main(["features", "list", "--results", str(tmp_path)]) == 0
+
+
+def test_windows_is_told_what_to_use() -> None:
+    """Simulated by the module that it does not have."""
+    script = "import sys; sys.modules['resource'] = None; import benchmark.cli"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "error: LiNC-Bench runs on Linux and macOS; on Windows, use it in WSL.\n"

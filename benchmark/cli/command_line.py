@@ -7,11 +7,13 @@ called. Nothing else here is heavy, so `--help` answers at once.
 import argparse
 import pkgutil
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmark.cli.streams import is_unread, prepare_streams
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 
@@ -19,16 +21,22 @@ from benchmark.errors import LincBenchError
 def main(arguments: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():  # other threads cannot set signal handlers
         signal.signal(signal.SIGTERM, _terminate)
+    prepare_streams()
     try:
-        options = command_line().parse_args(arguments)
-        command = pkgutil.resolve_name(f"benchmark.cli.{options.command}")
-        return int(command(options))
+        try:
+            options = command_line().parse_args(arguments)
+            command = pkgutil.resolve_name(f"benchmark.cli.{options.command}")
+            return int(command(options))
+        finally:
+            sys.stdout.flush()
     except LincBenchError as error:
         message, exit_code = f"error: {error}", 1
     except KeyboardInterrupt as error:
         what, exit_code = ("Terminated", 143) if error.args == (signal.SIGTERM,) else ("Interrupted", 130)
         message = f"{what}. Finished work is kept; rerun the same command to continue."
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and is_unread():
+            return 128 + signal.SIGPIPE
         if error.strerror is None:
             raise
         where = f" ({error.filename})" if error.filename else ""

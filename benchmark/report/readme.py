@@ -24,18 +24,18 @@ CHANGING = "scoring seconds"  # differs from run to run, and would change a comm
 
 def blocks() -> list[tuple[str, str]]:
     """Names and contents."""
-    return [(name, text) for path in _existing() for _, name, text, _ in BLOCK.findall(path.read_text())]
+    return [(name, text) for path in _existing() for _, name, text, _ in BLOCK.findall(path.read_text("utf-8"))]
 
 
 def pictures() -> list[str]:
     """The figures that a README shows, such as `figures/demo/roc_curves`."""
-    return sorted({figure for path in _existing() for figure in PICTURE.findall(path.read_text())})
+    return sorted({figure for path in _existing() for figure in PICTURE.findall(path.read_text("utf-8"))})
 
 
 def fill(texts: Mapping[str, str]) -> None:
     """Rewrites each block whose text is given."""
     for path in _existing():
-        readme = path.read_text()
+        readme = path.read_text("utf-8")
         filled = BLOCK.sub(lambda block: block[1] + texts.get(block[2], block[3]) + block[4], readme)
         if filled != readme:
             write_text(path, filled)
