@@ -1,8 +1,11 @@
 """Calls on an executor: their results as they complete, and which errors mean a lost worker."""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from typing import Any, TypeVar
+
+from benchmark.errors import error_message
 
 T = TypeVar("T")
 Arguments = TypeVar("Arguments", bound=tuple[Any, ...])
@@ -26,6 +29,21 @@ def as_calls_complete(
     finally:
         for future in pending:
             future.cancel()
+
+
+def call(function: Callable[..., T], /, *arguments: Any, **named: Any) -> T:
+    """By a worker: SystemExit would end the process that waits, and what cannot be unpickled would not reach it."""
+    try:
+        return function(*arguments, **named)
+    except BaseException as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+            is_sent = isinstance(error, Exception)
+        except Exception:
+            is_sent = False
+        if is_sent:
+            raise
+        raise RuntimeError(error_message(error)) from error
 
 
 def is_lost_worker(error: Exception) -> bool:

@@ -33,7 +33,7 @@ from benchmark.runs.units import Outcome
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for, without_seconds
 from tests.test_readme import OWN_DETECTOR
-from tests.worker_calls import double, end_process, fail, many_bytes, process_id
+from tests.worker_calls import double, end_process, fail, leave, many_bytes, process_id, raise_unpicklable
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +116,20 @@ def test_what_cannot_be_sent_is_an_error_and_the_worker_lives(on_processes: Exec
     with pytest.raises(Exception, match="pickle"):
         on_processes.submit(lambda: 1).result()
     assert on_processes.submit(double, 2).result() == 4
+
+
+@pytest.mark.parametrize("place", ["on_processes", "on_dask"])
+@pytest.mark.parametrize(("call", "says"), [(raise_unpicklable, "UnpicklableError: 1 and 2"), (leave, "SystemExit: 0")])
+def test_what_cannot_be_sent_back_or_would_end_us_is_an_error_in_words(
+    place: str, call: Callable[[], None], says: str, request: pytest.FixtureRequest
+) -> None:
+    executor: Executor = request.getfixturevalue(place)
+    worker = executor.submit(process_id).result() if place == "on_processes" else None
+    with pytest.raises(RuntimeError, match=says):
+        executor.submit(call).result(timeout=60)
+    assert executor.submit(double, 2).result(timeout=60) == 4
+    if worker is not None:
+        assert worker in {executor.submit(process_id).result() for _ in range(4)}, "nobody died"
 
 
 @pytest.mark.usefixtures("without_report")
@@ -265,7 +279,7 @@ def test_a_unit_that_dask_gives_up_because_of_its_workers_is_tried_again(tmp_pat
     future: Future[Outcome] = Future()
     future.set_exception(KilledWorker("a unit", SimpleNamespace(address="tcp://127.0.0.1:1"), 3))
     plan = plan_study(study_named("demo"), Sources(ResultsFolder(tmp_path)))
-    assert run_study._outcome(plan.units[0], future).is_transient
+    assert run_study._outcome(plan.units[0], future, plan.sources).is_transient
 
 
 def test_results_that_were_handed_over_are_not_kept() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
-def failing(errors: list[Exception]) -> Callable[[Unit], object]:
+def failing(errors: list[Any]) -> Callable[[Unit], object]:
     """LiNC's run fails of each of these, one after the other."""
     real = run_unit.run_unit
 
@@ -60,14 +61,14 @@ def failing(errors: list[Exception]) -> Callable[[Unit], object]:
 def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_rest(
     quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    errors: list[Exception] = [OSError("the disk was away") for _ in range(ATTEMPTS)]
+    errors: list[Exception] = [OSError(errno.EIO, "the disk was away") for _ in range(ATTEMPTS)]
     monkeypatch.setattr(run_unit, "run_unit", failing(errors))
     command = [*quick, "--workers", "1", "--results", str(tmp_path / "results")]
     assert main(command) == 1
     assert not errors, "it was tried three times"
     told = said(capsys)
     (linc,) = (path.name for path in (quick_run / "runs").glob("*-linc-*"))
-    assert f"failed: {linc}: OSError: the disk was away" in told
+    assert f"failed: {linc}: OSError: [Errno 5] the disk was away" in told
     assert "details: " in told
     rows = pd.read_csv(tmp_path / "results" / "metrics.csv")
     assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}
@@ -83,6 +84,20 @@ def test_a_unit_that_fails_three_times_is_a_failed_row_and_does_not_stop_the_res
     assert score_bytes(tmp_path / "results") == score_bytes(quick_run)
     assert main(["status", "--results", str(tmp_path / "results")]) == 0
     assert "2 done, 0 running, 0 failed, 0 interrupted" in said(capsys)
+
+
+@pytest.mark.parametrize("error", [TypeError, KeyError, ZeroDivisionError, SystemExit, FileNotFoundError])
+def test_what_cannot_pass_is_not_tried_again(
+    quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """A mistake in epoch 70 would cost three times seventy epochs."""
+    errors: list[BaseException] = [error("x") for _ in range(ATTEMPTS)]
+    monkeypatch.setattr(run_unit, "run_unit", failing(errors))
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 1
+    assert len(errors) == ATTEMPTS - 1
+    rows = pd.read_csv(copied / "metrics.csv")
+    assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}
+    assert error.__name__ in rows[rows["status"] == "failed"]["reason"].iloc[0]
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 
 def double(number: int) -> int:
@@ -10,6 +11,21 @@ def double(number: int) -> int:
 
 def fail(number: int) -> int:
     raise ValueError(f"no {number}")
+
+
+class UnpicklableError(Exception):
+    """Pickles, and cannot be made again from what was pickled."""
+
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def raise_unpicklable() -> None:
+    raise UnpicklableError(1, 2)
+
+
+def leave() -> None:
+    sys.exit(0)
 
 
 def process_id(_: int = 0) -> int:

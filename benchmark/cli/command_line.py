@@ -142,6 +142,7 @@ def _add_run(run: CommandParser) -> None:
     dask = "run on a Dask cluster: the address of its scheduler, `local` for processes on this machine, or `current` "
     rate, name = "share of wrong labels, 0 to 1; repeatable", "name of a changed study; default: STUDY-modified"
     seeds = {"dest": "training_seeds", "action": "append", "metavar": "SEED"}
+    limit = "a detector that takes longer to score a run fails; default: none"
     run.add_study()
     run.add_argument("--rate", dest="rates", action="append", type=float, metavar="RATE", help=rate)
     run.add_number("--seed", 0, 2**31, "training seed; repeatable", **seeds)
@@ -150,6 +151,7 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_shared("--workers")
+    run.add_number("--score-limit", 1, 10**7, limit, metavar="SECONDS")
     run.add_argument("--dask", metavar="ADDRESS", help=f"{dask} for the client of a Python program")
     run.add_argument("--name", help=name)
     run.add_argument("--force", action="store_true", help="train finished runs again")

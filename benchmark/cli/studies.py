@@ -24,7 +24,7 @@ from detectors.own_files import load_files, loaded_files
 
 def run(options: argparse.Namespace) -> int:
     study = overridden(study_named(options.study), Overrides.from_options(options))
-    sources = Sources(options.results, options.data_root, options.weights)
+    sources = Sources(options.results, options.data_root, options.weights, score_limit=options.score_limit)
     if options.dask is not None:  # workers may run in another folder
         study, sources = with_absolute_paths(study), sources.with_absolute_paths()
     check_tables(options.results)
@@ -41,7 +41,9 @@ def run(options: argparse.Namespace) -> int:
         say(f"note: {note}")
     progress = Progress(terminal(stderr=True))
     load_own_detectors = partial(load_files, loaded_files())
-    with make_executor(workers, load_own_detectors, options.dask, training.device, progress.say) as executor:
+    is_isolated = bool(loaded_files()) or options.score_limit is not None  # a detector may end its process
+    place = options.dask, training.device, progress.say, is_isolated
+    with make_executor(workers, load_own_detectors, *place) as executor:
         outcomes = run_study(plan, executor, progress)
     evaluate(plan, outcomes)
     trained = sum(outcome.trained for outcome in outcomes)

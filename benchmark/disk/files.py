@@ -80,7 +80,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def is_transient(error: Exception) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether it says nothing about the file: the disk is unavailable, memory is full, or permission is missing."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in FILE_ERRORS)
 

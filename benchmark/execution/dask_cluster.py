@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from benchmark.errors import LincBenchError
-from benchmark.futures import Initializer
+from benchmark.futures import Initializer, call
 
 try:
     from distributed import Client, LocalCluster, default_client, get_worker
@@ -41,13 +41,13 @@ class OnDask(ClientExecutor):  # type: ignore[misc]
         super().shutdown(wait=wait and not cancel_futures)
 
 
-def _call(initializer: Initializer, call: bytes) -> Any:
+def _call(initializer: Initializer, sent: bytes) -> Any:
     worker = get_worker()
     _check_threads(worker.address, worker.state.nthreads)  # it may have joined after the others were checked
     if initializer is not None:
         initializer()
-    function, arguments, named = pickle.loads(call)
-    return function(*arguments, **named)
+    function, arguments, named = pickle.loads(sent)
+    return call(function, *arguments, **named)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any
 
-from benchmark.futures import Initializer
+from benchmark.futures import Initializer, call
 
 
 def make_executor(
@@ -20,13 +20,17 @@ def make_executor(
     dask: str | None = None,
     device: str = "cpu",
     say: Callable[[str], None] = lambda text: None,
+    is_isolated: bool = False,
 ) -> AbstractContextManager[Executor]:
-    """Runs calls in this process for one worker, in worker processes for more, or on a Dask cluster."""
+    """Runs calls in this process for one worker, in worker processes for more, or on a Dask cluster.
+
+    If `is_isolated`, one worker is a process too, so that a call which ends its process does not end this one.
+    """
     if dask is not None:
         from benchmark.execution.dask_cluster import dask_executor  # optional, and slow to import
 
         return dask_executor(dask, workers, initializer, device, say)
-    return InProcessExecutor() if workers <= 1 else WorkerProcesses(workers, initializer)
+    return InProcessExecutor() if workers <= 1 and not is_isolated else WorkerProcesses(workers, initializer)
 
 
 def default_workers(threads_per_run: int, device: str) -> int:
@@ -99,12 +103,10 @@ class _Worker:
     def call(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
         pool, process = self._running_or_started()
         try:
-            return pool.submit(function, *arguments, **named).result()
+            return pool.submit(call, function, *arguments, **named).result()
         except BrokenExecutor as error:
             process.join()
-            code = process.exitcode or 0
-            cause = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise WorkerDied(f"its worker process {cause}, perhaps because memory ran out") from error
+            raise WorkerDied(f"its worker process {_end_of(process)}") from error
 
     def _running_or_started(self) -> tuple[ProcessPoolExecutor, BaseProcess]:
         if self._running is not None and self._running[1].is_alive():
@@ -134,6 +136,14 @@ class _Worker:
         if self._running is not None:
             self._running[0].shutdown()
         self._running = None
+
+
+def _end_of(process: BaseProcess) -> str:
+    code = process.exitcode or 0
+    if code >= 0:
+        return f"ended (exit code {code})"
+    cause = ", perhaps because memory ran out" if code == -signal.SIGKILL else ""
+    return f"was ended by signal {-code} ({signal.Signals(-code).name}){cause}"
 
 
 def begin_worker(initializer: Initializer) -> None:

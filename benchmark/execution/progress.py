@@ -6,7 +6,8 @@ Runs write their epoch to small files in the results folder, so this works the s
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -17,11 +18,28 @@ from benchmark.disk import UNREADABLE, ResultsFolder, read_json
 SECONDS_BETWEEN_LINES = 15.0
 
 
+class Note(NamedTuple):
+    """What a run says of itself while it is trained and scored."""
+
+    epoch: int
+    scoring: str  # the label of a detector, if any
+    since: float
+
+
+def read_note(results: ResultsFolder, run_id: str) -> Note | None:
+    with suppress(*UNREADABLE):
+        note = read_json(results.running(run_id))
+        return Note(int(note["epoch"]), str(note.get("scoring", "")), float(note.get("since", 0)))
+    return None
+
+
 class Progress:
     def __init__(self, console: Console) -> None:
         self.console = console
         self._pending: dict[str, int] = {}  # epochs of each run that is not finished
         self._epochs_done: dict[str, int] = {}  # of pending runs, as last read
+        self._began = time.time()
+        self._told: dict[tuple[str, str], float] = {}  # for how long a detector of a run has been scored, as last told
         self._said: set[str] = set()
 
     def say(self, text: str) -> None:
@@ -34,14 +52,11 @@ class Progress:
 
     @contextmanager
     def training(self, results: ResultsFolder, epochs: Mapping[str, int]) -> Iterator[None]:
-        """Shows the epochs of all runs that are being trained, given by run id; nothing if there are none."""
+        """Shows the epochs of all runs, given by run id, 0 for those that are only scored; and slow detectors."""
         self._pending = dict(epochs)
-        runs, total = len(epochs), sum(epochs.values())
-        if not total:
-            yield
-            return
-        stop = threading.Event()
-        with self.counting(f"training {runs} {'run' if runs == 1 else 'runs'}, epochs") as update:
+        runs, total = sum(map(bool, epochs.values())), sum(epochs.values())
+        title, stop = f"training {runs} {'run' if runs == 1 else 'runs'}, epochs", threading.Event()
+        with self.counting(title) if total else nullcontext(lambda done, total: None) as update:
 
             def watch() -> None:
                 while not stop.wait(0.5):
@@ -62,9 +77,19 @@ class Progress:
     def _epochs_left(self, results: ResultsFolder) -> int:
         pending = dict(self._pending)
         for run_id in filter(pending.__contains__, results.all_running()):
-            with suppress(*UNREADABLE):  # it has just ended: the last number still holds
-                self._epochs_done[run_id] = int(read_json(results.running(run_id))["epoch"])
+            note = read_note(results, run_id)
+            if note is None:  # it has just ended: the last number still holds
+                continue
+            self._epochs_done[run_id] = min(note.epoch, pending[run_id])
+            if note.scoring and note.since >= self._began:  # a killed process may have left it
+                self._tell_slow(run_id, note.scoring, time.time() - note.since)
         return sum(epochs - self._epochs_done.get(run_id, 0) for run_id, epochs in pending.items())
+
+    def _tell_slow(self, run_id: str, detector: str, seconds: float) -> None:
+        """After a while, and whenever it has taken twice as long."""
+        if seconds >= 2 * self._told.get((run_id, detector), SECONDS_BETWEEN_LINES / 2):
+            self._told[run_id, detector] = seconds
+            self.say(f"{detector} has been scoring {run_id} for {duration(seconds)}")
 
     @contextmanager
     def counting(self, what: str) -> Iterator[Callable[[int, int], None]]:

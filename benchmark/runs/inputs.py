@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmark.data.datasets import Dataset
 from benchmark.disk import UNREADABLE, atomic_file
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
 from benchmark.networks.features import FeatureJob, compute_features
 from benchmark.runs.plan import Plan, Sources
 from benchmark.runs.training_job import dataset_of
-from benchmark.runs.units import Unit, error_message, write_log
+from benchmark.runs.units import Unit, write_log
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 

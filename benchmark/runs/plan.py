@@ -21,12 +21,13 @@ from detectors import Detector
 
 @dataclass(frozen=True)
 class Sources:
-    """Where things are on this machine; never part of an identity."""
+    """Where things are on this machine, and other things that are never part of an identity."""
 
     results: ResultsFolder = ResultsFolder()
     data_root: Path | None = None
     weights_file: Path | None = None
     datasets: Mapping[DatasetInfo, str] = field(default_factory=dict)  # the name or path that loads each
+    score_limit: float | None = None  # seconds for each detector; beyond them its worker process ends
 
     def with_absolute_paths(self) -> "Sources":
         """For workers that run in another folder."""

@@ -4,61 +4,92 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
+from multiprocessing import parent_process
 from pathlib import Path
+from threading import current_thread, main_thread
 
 from threadpoolctl import threadpool_limits
 
-from benchmark.disk import atomic_folder, find_damage, locked, write_json
-from benchmark.errors import LincBenchError
+from benchmark.disk import atomic_folder, find_damage, is_transient, locked, write_json
+from benchmark.errors import LincBenchError, error_message
 from benchmark.identity import settings_of
 from benchmark.networks.loading import set_up_torch
 from benchmark.record import open_record, write_record
 from benchmark.runs.plan import Sources, reason_to_train
-from benchmark.runs.scores import has_scores, score_record
+from benchmark.runs.scores import has_scores, limited, score_record
 from benchmark.runs.training_job import training_job
-from benchmark.runs.units import Outcome, Unit, error_message, write_log
+from benchmark.runs.units import Outcome, Unit, write_log
 
 
-def try_unit(unit: Unit, sources: Sources, force: bool) -> Outcome:
+def try_unit(unit: Unit, sources: Sources, force: bool, given_up: Mapping[str, str]) -> Outcome:
     """Returns errors in words, since not every exception can be sent from one process to another."""
     try:
-        return run_unit(unit, sources, force)
-    except Exception as error:
+        return run_unit(unit, sources, force, given_up)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         write_log(sources.results, unit.run_id, {unit.run_id: error})
-        return Outcome(unit.run_id, error=error_message(error), is_transient=not isinstance(error, LincBenchError))
+        return Outcome(unit.run_id, error=error_message(error), is_transient=is_transient(error))
 
 
-def run_unit(unit: Unit, sources: Sources, force: bool) -> Outcome:
-    """Safe to call from two processes at once: the second waits, and finds the work done."""
+def run_unit(unit: Unit, sources: Sources, force: bool, given_up: Mapping[str, str]) -> Outcome:
+    """Safe to call from two processes at once: the second waits, and finds the work done.
+
+    `given_up` are the labels of detectors that ended the process before, with the reason: they are not scored.
+    """
     results = sources.results
     with locked(results.locks, unit.run_id):
-        results.log(unit.run_id).unlink(missing_ok=True)  # of an earlier attempt
+        results.running(unit.run_id).unlink(missing_ok=True)  # of an earlier attempt
+        if not given_up:  # its log may say where a detector was
+            results.log(unit.run_id).unlink(missing_ok=True)
         needs_training = reason_to_train(unit, sources, force) is not None
         try:
             if needs_training:
                 train_unit(unit, sources)
-            failures = _score_unit(unit, sources, force)
+            if force:
+                for detector in unit.detectors:
+                    sources.score_file(unit, detector).unlink(missing_ok=True)
+            failures = _score_unit(unit, sources, given_up)
         finally:
             results.running(unit.run_id).unlink(missing_ok=True)
     return Outcome(unit.run_id, needs_training, failures=failures)
 
 
-def _score_unit(unit: Unit, sources: Sources, force: bool) -> dict[str, str]:
+def is_interrupt(error: BaseException) -> bool:
+    """Ctrl-C or SIGTERM; workers hear neither, so there a KeyboardInterrupt is an error like any other."""
+    return isinstance(error, KeyboardInterrupt) and parent_process() is None and current_thread() is main_thread()
+
+
+def _score_unit(unit: Unit, sources: Sources, given_up: Mapping[str, str]) -> dict[str, str]:
     """Returns why detectors failed, by their labels."""
     errors: dict[str, BaseException] = {}
-    for detector in unit.detectors:
+    for detector in (detector for detector in unit.detectors if detector.label not in given_up):
         file = sources.score_file(unit, detector)
-        if force or not has_scores(file, unit.shape.samples):
+        if not has_scores(file, unit.shape.samples):
+            _note(unit, sources, unit.shape.epochs, scoring=detector.label, since=time.time())
             try:
-                with threadpool_limits(limits=unit.run.training.threads):  # scores' bytes depend on libraries' threads
+                with (
+                    threadpool_limits(limits=unit.run.training.threads),  # scores' bytes depend on libraries' threads
+                    limited(sources.score_limit, sources.results.log(unit.run_id)),
+                ):
                     score_record(sources.record(unit), detector, file)
-            except Exception as error:
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
                 errors[detector.label] = error
     if errors:
         write_log(sources.results, unit.run_id, errors)
-    return {label: error_message(error) for label, error in errors.items()}
+    return {**given_up, **{label: error_message(error) for label, error in errors.items()}}
+
+
+def _note(unit: Unit, sources: Sources, epoch: int, **scoring: object) -> None:
+    """What the unit is doing, for progress and for who finds its process dead."""
+    process = {"process": os.getpid(), "machine": platform.node()}
+    note = {"epoch": epoch, "epochs": unit.shape.epochs} | process | scoring
+    write_json(sources.results.running(unit.run_id), note)
 
 
 def train_unit(unit: Unit, sources: Sources) -> None:
@@ -66,13 +97,9 @@ def train_unit(unit: Unit, sources: Sources) -> None:
     set_up_torch(settings.threads)
     started = time.perf_counter()
 
-    def after_epoch(epoch: int) -> None:
-        process = {"process": os.getpid(), "machine": platform.node()}
-        write_json(sources.results.running(run.run_id), {"epoch": epoch, "epochs": settings.epochs} | process)
-
-    after_epoch(0)
+    _note(unit, sources, epoch=0)
     with atomic_folder(sources.record(unit)) as folder:
-        job = training_job(unit, sources, folder, after_epoch, paths.add)
+        job = training_job(unit, sources, folder, partial(_note, unit, sources), paths.add)
         history, left_behind = run.recipe.run(job)
         labels, path = job.data.train.labels.cpu().numpy(), " and ".join(sorted(paths))
         keys = chain((signal.key for signal in unit.signals), _keep_other_signals(unit, sources, folder))

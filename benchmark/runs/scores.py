@@ -1,6 +1,9 @@
 """Scores on disk: one number per sample with the sample's index beside it, so that no order can be mistaken."""
 
+import faulthandler
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,23 @@ def score_record(record_folder: Path, detector: Detector, file: Path) -> None:
     write_json(file.with_suffix(".json"), about)
     with atomic_file(file) as opened:
         np.save(opened, table, allow_pickle=False)
+
+
+@contextmanager
+def limited(seconds: float | None, log: Path) -> Iterator[None]:
+    """Ends this process if what is inside takes longer, even in a loop of C code; the log says where it was."""
+    if seconds is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+    if not log.stat().st_size:
+        log.unlink()
 
 
 def has_scores(file: Path, samples: int) -> bool:

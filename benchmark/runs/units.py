@@ -9,7 +9,6 @@ from traceback import format_exception
 from benchmark.data import NoiseSettings
 from benchmark.data.datasets import DatasetInfo
 from benchmark.disk import ResultsFolder, slug, write_json, write_text
-from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of, settings_of
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
@@ -118,6 +117,7 @@ class Outcome:
     error: str | None = None  # why there is no record
     failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
     is_transient: bool = False  # the error may not come again: a worker was killed, a disk was unavailable
+    scoring: str = ""  # the label of the detector that was being scored when the worker was lost
 
     @property
     def reasons(self) -> list[str]:
@@ -128,10 +128,6 @@ class Outcome:
     def failure_of(self, detector: Detector) -> str | None:
         """Why the detector has no scores of this run."""
         return self.error if self.error is not None else self.failures.get(detector.label)
-
-
-def error_message(error: BaseException) -> str:
-    return str(error) if isinstance(error, LincBenchError) else f"{type(error).__name__}: {error}"
 
 
 def write_log(results: ResultsFolder, run_id: str, errors: dict[str, BaseException]) -> None:

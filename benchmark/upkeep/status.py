@@ -49,6 +49,8 @@ def _progress(results: ResultsFolder, run_id: str) -> str:
     try:
         note, ago = read_json(path), duration(time.time() - path.stat().st_mtime)
         where = f"process {note['process']} on {note['machine']}"
+        if "scoring" in note:
+            return f"scoring {note['scoring']} for {duration(time.time() - note['since'])}, {where}"
         return f"epoch {note['epoch']} of {note['epochs']} {ago} ago, {where}"
     except UNREADABLE:
         return "it has just started, or just ended"

@@ -1,0 +1,121 @@
+"""Detectors from files that exit, crash, loop or lie: each is a failed row or a sentence, and the others are scored."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.cli.command_line import main
+from tests.conftest import score_bytes
+from tests.test_interruptions import Quick
+
+FILE = """
+import ctypes, os, signal, sys, time
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from benchmark.record import TRAIN_LOGITS
+from detectors.base import Detector
+
+class Unpicklable(Exception):
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+class Silent(BaseException):
+    def __str__(self):
+        raise ValueError
+
+@dataclass(frozen=True)
+class Mine(Detector):
+    name: ClassVar[str] = "mine"
+    needs = (TRAIN_LOGITS,)
+    def score(self, record):
+        BODY
+
+@dataclass(frozen=True)
+class Other(Detector):
+    name: ClassVar[str] = "other"
+    needs = (TRAIN_LOGITS,)
+    def score(self, record):
+        OTHER
+"""
+GOOD = "return np.arange(len(record.given_labels)).astype(float)"
+
+
+def scored(quick: Quick, results: Path, body: str, *options: str, other: str = GOOD) -> tuple[int, pd.DataFrame]:
+    """The exit code of a run of a detector with this body and another one after it, and the rows by detector."""
+    file = results.parent / "own.py"
+    file.write_text(FILE.replace("BODY", body).replace("OTHER", other))
+    own = ("--detector", f"{file}:Mine", "--detector", f"{file}:Other")
+    code = main([*quick, *own, *options, "--results", str(results)])
+    return code, pd.read_csv(results / "metrics.csv").query("line_up == 'original'").set_index("detector")
+
+
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize(
+    ("body", "reason", "workers"),
+    [
+        ("sys.exit(0)", "SystemExit: 0", "1"),
+        pytest.param("sys.exit(0)", "SystemExit: 0", "2", marks=pytest.mark.long),
+        pytest.param("raise KeyboardInterrupt", "KeyboardInterrupt", "1", marks=pytest.mark.long),
+        pytest.param("raise Unpicklable(1, 2)", "Unpicklable: 1 and 2", "1", marks=pytest.mark.long),
+        pytest.param("raise Silent", "Silent", "1", marks=pytest.mark.long),
+        pytest.param("os._exit(3)", "its worker process ended (exit code 3) while it was", "1", marks=pytest.mark.long),
+        pytest.param("os._exit(0)", "its worker process ended (exit code 0) while it was", "2", marks=pytest.mark.long),
+        pytest.param("ctypes.string_at(0)", "by signal 11 (SIGSEGV) while it was scored", "1", marks=pytest.mark.long),
+        pytest.param(
+            "os.kill(os.getpid(), 9)",
+            "by signal 9 (SIGKILL), perhaps because memory ran out, while it was scored",
+            "2",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_detector_that_ends_its_process_is_a_failed_row_and_the_others_are_scored(
+    quick: Quick, copied: Path, body: str, reason: str, workers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = score_bytes(copied)
+    code, rows = scored(quick, copied, body, "--workers", workers)
+    assert code == 1
+    assert rows.loc["mine", "status"] == "failed"
+    assert reason in rows.loc["mine", "reason"]
+    assert (rows.drop(index="mine")["status"] == "ok").all()
+    assert "other" in rows.index
+    assert score_bytes(copied).items() >= before.items()
+    assert "failed: mine on " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("loop", ["while True: pass", "import re; re.match('(a+)+$', 'a' * 40 + 'b')"])
+def test_a_detector_that_loops_fails_at_the_limit_and_the_others_are_scored(
+    quick: Quick, copied: Path, loop: str, workers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that never lets go of the interpreter, as a regular expression does."""
+    code, rows = scored(quick, copied, loop, "--score-limit", "3", "--workers", workers)
+    assert code == 1
+    assert rows.loc["mine", "reason"] == "it took longer than 3 s to score (--score-limit)"
+    assert (rows.drop(index="mine")["status"] == "ok").all()
+    said = " ".join(capsys.readouterr().out.split())
+    (log,) = (copied / "logs").iterdir()
+    assert f"(--score-limit) (details: {log})" in said
+    assert "own.py" in log.read_text(), "where it was"
+    assert scored(quick, copied, GOOD, "--score-limit", "3")[0] == 0
+    assert not list((copied / "logs").iterdir())
+    assert not list((copied / "running").iterdir())
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("without_report")
+def test_two_detectors_that_end_their_process_are_two_failed_rows(
+    quick: Quick, quick_run: Path, tmp_path: Path
+) -> None:
+    """In the process that trained, too, and with --force: nothing is trained twice."""
+    results = tmp_path / "results"
+    code, rows = scored(quick, results, "os._exit(3)", "--force", other="os._exit(4)")
+    assert code == 1
+    assert "exit code 3" in rows.loc["mine", "reason"]
+    assert "exit code 4" in rows.loc["other", "reason"]
+    assert (rows.drop(index=["mine", "other"])["status"] == "ok").all()
+    assert score_bytes(results) == score_bytes(quick_run)
