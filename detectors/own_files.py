@@ -9,6 +9,7 @@ from types import ModuleType
 
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import OWN_MODULE, file_digest
+from benchmark.names import check_title
 from detectors import Detector
 from detectors.testing import CHECKS
 
@@ -38,6 +39,7 @@ def load_detector(argument: str) -> Detector:
             CHECKS[check](detector)
     except (AssertionError, TypeError) as error:
         raise LincBenchError(f"{argument} cannot be used: {error}") from error
+    check_title("detector", detector.name)
     return detector
 
 

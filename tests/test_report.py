@@ -1,6 +1,7 @@
 """The report: from the CSV tables alone, only what changed is made again, and only its own files are deleted."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from io import StringIO
@@ -190,13 +191,17 @@ def test_tables_that_were_not_written_by_this_version_are_an_error(folder: Path,
 
 
 def test_a_study_may_have_any_name(folder: Path) -> None:
+    """Also one that with a dash is the beginning of another's."""
     for path in (folder / f"{name}.csv" for name in ("runs", "metrics", "accuracy", "roc")):
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-        rows.assign(study=rows["study"].replace("other", "My 2nd study")).to_csv(path, index=False)
+        names = {"made-up": "My_Run.v2", "other": "My_Run.v2-accuracy"}
+        rows.assign(study=rows["study"].replace(names)).to_csv(path, index=False)
     report(folder)
     page = (folder / "report.html").read_text()
-    assert '<a href="#My-2nd-study-auc">' in page
-    assert '<section id="My-2nd-study-auc"' in page
+    anchors = re.findall(r'\bid="([^"]*)"', page)
+    assert len(anchors) == len(set(anchors))
+    assert "My_Run.v2/auc" in anchors
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(anchors)
 
 
 def test_unknown_and_missing_studies_are_errors(made: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

@@ -17,6 +17,7 @@ from benchmark.data.image_files import KEY_OF_SPLIT, read_npz
 from benchmark.disk import write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest
+from benchmark.names import check_title
 
 FEWEST = 40  # images; fewer are too few to learn from
 Report = Callable[[int, int], None]
@@ -37,6 +38,9 @@ class AuditedData:
     unreadable: tuple[tuple[str, str], ...] = ()  # ids with the reasons
     groups: tuple[str, ...] = ()  # one per sample, if the data have groups
     paths: tuple[str, ...] = ()  # one per sample, if they differ from the ids
+
+    def __post_init__(self) -> None:
+        check_title("data set", self.name)
 
     def write_list(self, folder: Path) -> Path:
         """Writes the samples as a data set of their own, so that workers need not look for images again."""

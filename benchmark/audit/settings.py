@@ -38,7 +38,7 @@ class AuditSettings:
             recipes=(),
             line_ups=(LineUp("audit", DETECTORS),),
         )
-        return Study("audit", "labels of one's own data", (grid,))
+        return Study("own-data", "labels of one's own data", (grid,))
 
     def as_json(self, samples: int) -> dict[str, Json]:
         return {

@@ -44,5 +44,5 @@ def _measured_grid(study: str, overrides: Overrides) -> Grid:
     if not overrides.detectors:
         return grid
     # The cost that a whole line-up shares is not comparable with the cost that a part of it shares.
-    parts = (LineUp(f"{line_up.name}, chosen", line_up.detectors) for line_up in grid.line_ups)
+    parts = (LineUp(f"{line_up.name}-chosen", line_up.detectors) for line_up in grid.line_ups)
     return replace(grid, line_ups=tuple(parts))

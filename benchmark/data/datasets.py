@@ -1,5 +1,6 @@
 """Images and labels: digits, MedMNIST, any file in MedMNIST's layout, an image folder, a CSV of path and label."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ from benchmark.data.image_files import KEY_OF_SPLIT, FileImages, Images, Split, 
 from benchmark.disk import UNREADABLE, locked, read_json
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
+from benchmark.names import check_title
 from benchmark.wording import medmnist_facts
 
 AUDITED = ".audit.json"  # the suffix of the list of an audit's samples
@@ -29,6 +31,9 @@ class DatasetInfo:
     num_classes: int
     sizes: tuple[int, int, int]  # training, validation, test
     images: str = ""  # changes when a pixel does, if known: then other labels of the same images share features
+
+    def __post_init__(self) -> None:
+        check_title("data set", self.name)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     if path.suffix == ".csv":
         return _checked(path.stem, *image_files.from_csv(_existing(path)))
     if path.is_dir():
-        return _checked(path.name, *image_files.from_folder(path))
+        return _checked(Path(os.path.abspath(path)).name, *image_files.from_folder(path))  # of `.` and `a/..` too
     if path.exists():
         raise LincBenchError(f"{path} is neither an .npz file, nor a .csv file, nor a folder of images.")
     if len(path.parts) > 1:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +13,10 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.identity import Json
 
 PACKAGE = Path(__file__).parents[1]
+# An output's name and its file's: no other path is read, written or deleted.
+OWN_FILE = re.compile(
+    r"page/report\.html|tables/\w[\w.-]*/\w[\w.-]*\.(md|tex)|figures/\w[\w.-]*/(\w[\w.=-]*)/\2\.(svg|png)", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ class Manifest:
             outputs = json.loads(results.manifest.read_text())
         except (OSError, ValueError):
             outputs = {}
-        self._outputs: dict[str, Json] = outputs if isinstance(outputs, dict) else {}
+        entries = outputs.items() if isinstance(outputs, dict) else ()
+        self._outputs: dict[str, Json] = {name: output for name, output in entries if _is_own(name, output)}
 
     def is_current(self, made_from: str) -> bool:
         """Whether the page was made from this, and nobody changed any file since."""
@@ -41,7 +47,7 @@ class Manifest:
     def current(self, name: str, made_from: str) -> Output | None:
         """An output that was made from this, if nobody changed its files since."""
         output = self._outputs.get(name)
-        if output is None or output["made_from"] != made_from:
+        if output is None or output.get("made_from") != made_from:
             return None
         paths = dict(self._listed(name))
         if any(_content_digest(path) != digest for path, digest in paths.items()):
@@ -71,15 +77,21 @@ class Manifest:
         write_json(self._results.manifest, listed)
 
     def _listed(self, *names: str) -> Iterator[tuple[Path, str]]:
-        """Files of these outputs, or of all, with their digests. Names only: a path could lead out of the folder."""
+        """Files of these outputs, or of all, with their digests."""
         for name in names or self._outputs:
             for file, digest in self._outputs[name]["files"].items():
-                yield self._folder(name) / Path(file).name, digest
+                yield self._folder(name) / file, digest
 
     def _folder(self, name: str) -> Path:
-        kind, _, rest = name.partition("/")
+        kind, *rest = name.split("/")
         folders = {"tables": self._results.tables, "figures": self._results.figures}
-        return folders[kind](Path(rest).parts[0]) if kind in folders else self._results.root
+        return folders[kind](rest[0]) if kind in folders else self._results.root
+
+
+def _is_own(name: str, output: Json) -> bool:
+    """Whether the report can have written this entry; another may have changed the file, to have others deleted."""
+    files = output.get("files") if isinstance(output, dict) else None
+    return isinstance(files, dict) and all(OWN_FILE.fullmatch(f"{name}/{file}") for file in files)
 
 
 def _content_digest(path: Path) -> str | None:

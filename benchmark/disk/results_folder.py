@@ -11,7 +11,8 @@ DEFAULT_RESULTS, DEFAULT_FIGURES = Path("results"), Path("figures")
 
 
 def slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.=_]+", "-", text).strip("-")
+    """As part of a file's name: it may be empty, and never is `..` or hidden."""
+    return re.sub(r"[^A-Za-z0-9.=_]+", "-", text).strip("-.")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, TABLES, Table
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, file_digest
+from benchmark.names import check_name
 
 SEPARATOR = "|"  # between the values of a series in one cell
 OPTIONS = ("recipe_options", "detector_options")  # columns of JSON
@@ -82,7 +83,21 @@ def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
     for line, cells in rows:
         if len(cells) != len(header):
             raise _damaged(path, f"has {len(cells)} cells instead of {len(header)}", line)
-    return pd.DataFrame([cells for _, cells in rows], [line for line, _ in rows], header, dtype=str)
+    table = pd.DataFrame([cells for _, cells in rows], [line for line, _ in rows], header, dtype=str)
+    _check_names(path, table)
+    return table
+
+
+def _check_names(path: Path, rows: pd.DataFrame) -> None:
+    """Of studies and line-ups, which name folders and files of the report."""
+    for column, kind in {"study": "study", "line_up": "line-up"}.items() if "study" in rows else ():
+        for line, name in rows[column].drop_duplicates().items() if column in rows else ():
+            try:
+                check_name(kind, name)
+            except LincBenchError as error:
+                raise _damaged(
+                    path, f"has a wrong name in the column {column}: {str(error).rstrip('.')}", line
+                ) from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -156,9 +156,13 @@ def finish_store(folder: Path) -> None:
 
 
 def stores_in(folder: Path) -> list[Path]:
-    """Every store, finished or not, by the name it has when it is finished."""
-    names = [path.name.removeprefix(PARTIAL) for path in folder.iterdir()] if folder.exists() else []
-    return [folder / name for name in sorted(set(names))]
+    """Every store, finished or not, by the name it has when it is finished; nothing that has another name or shape."""
+    names = {
+        path.name.removeprefix(PARTIAL)
+        for path in (folder.iterdir() if folder.exists() else ())
+        if path.name.startswith(PARTIAL) or any((path / file).exists() for file in ("store.json", "features.npy"))
+    }
+    return [folder / name for name in sorted(names) if name and name == slug(name)]
 
 
 def store_bytes(folder: Path) -> int:

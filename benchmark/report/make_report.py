@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked, slug
+from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
 from benchmark.disk.tables import join_runs, read_table
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
@@ -165,7 +165,7 @@ def _table_files(part: Part) -> dict[str, bytes]:
 
 def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
     def section(name: str, title: str, **content: Any) -> Section:
-        return Section(slug(f"{part.name}-{name}"), title, **content)
+        return Section(f"{part.name}/{name}", title, **content)  # neither has a slash: no two are the same
 
     sections = []
     for name, group in part.groups.items():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from benchmark.errors import unknown_name
+from benchmark.names import check_name
 from benchmark.networks import Backbone
 from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import LINE_UPS, Detector
@@ -19,6 +20,9 @@ class LineUp:
 
     name: str
     detectors: tuple[Detector, ...]
+
+    def __post_init__(self) -> None:
+        check_name("line-up", self.name)
 
 
 BOTH_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.items())
@@ -53,6 +57,9 @@ class Study:
     summary: str
     grids: tuple[Grid, ...]
     is_modified: bool = False  # by the command line
+
+    def __post_init__(self) -> None:
+        check_name("study", self.name)
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -1,0 +1,215 @@
+"""Names as people give them: none leaves its folder, none is read as something else, none is mixed up with another."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.audit import run_audit
+from benchmark.cli.command_line import main
+from benchmark.disk import ResultsFolder, slug
+from benchmark.errors import LincBenchError
+from benchmark.names import LONGEST
+from benchmark.runs import LineUp, Study
+from tests.conftest import medmnist_arrays
+from tests.made_up_study import made_up_study, write_study
+
+Fails = Callable[..., str]
+PATHS = (
+    "..",
+    ".",
+    "../../precious",
+    "a/b",
+    "/tmp/x",
+    "a\\b",
+    ".hidden",
+    "-x",
+    "",
+    " ",
+    "a b",
+    "a\n",
+    "x" * (LONGEST + 1),
+)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def precious(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with files of the user, which nothing of ours may change."""
+    for name in ("README.md", "pyproject.toml", "precious/thesis.md", "precious/figure.svg", "figures/own.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [name for name in PATHS if name])
+def test_a_name_is_no_path(name: str, quick: tuple[str, ...], precious: Path, fails: Fails) -> None:
+    before = everything(precious)
+    said = fails(*quick, f"--name={name}", "--results", precious / "r" / "results")
+    assert "cannot be the name of a study" in said
+    assert "letters" in said
+    assert everything(precious) == before
+
+
+@pytest.mark.parametrize("name", [*PATHS, None, 7])
+def test_studies_and_line_ups_made_in_python_have_names_too(name: str) -> None:
+    with pytest.raises(LincBenchError, match="cannot be the name of a study"):
+        Study(name, "", ())
+    with pytest.raises(LincBenchError, match="cannot be the name of a line-up"):
+        LineUp(name, ())
+
+
+@pytest.mark.parametrize("name", ["audit", "overhead", "paper"])
+def test_a_study_is_not_called_like_another_part_of_the_report(name: str, quick: tuple[str, ...], fails: Fails) -> None:
+    assert "Choose another name" in fails(*quick, "--name", name, "--dry-run")
+
+
+@pytest.fixture
+def results(precious: Path) -> Path:
+    study = made_up_study({"digits": 300}, (0.2,), {"LiNC": ("linc", 0.97), "AUM": ("standard", 0.95)})
+    study |= {
+        name: study[name][:0] for name in ("agreement", "auc_by_epochs", "data_maps", "trust_histograms", "curves")
+    }
+    write_study(ResultsFolder(precious / "results"), study)
+    return precious / "results"
+
+
+@pytest.mark.parametrize("cell", ["../../x", "..", "", "/tmp/x", ".x"])
+@pytest.mark.parametrize("column", ["study", "line_up"])
+def test_a_name_in_a_table_is_no_path_either(cell: str, column: str, results: Path, fails: Fails) -> None:
+    rows = pd.read_csv(results / "metrics.csv", dtype=str, keep_default_na=False)
+    rows.loc[1, column] = cell
+    rows.to_csv(results / "metrics.csv", index=False)
+    before = everything(results.parent)
+    said = fails("report", "--results", results)
+    assert "metrics.csv" in said
+    assert "line 3," in said
+    assert everything(results.parent) == before
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("output", "file"),
+    [
+        ("figures/..", "figure.svg"),
+        ("figures/../x", "x.svg"),
+        ("figures/../../precious/figure", "figure.svg"),
+        ("figures//", "figure.svg"),
+        ("figures/", "figure.svg"),
+        ("figures/made-up/figure", "../../../precious/figure.svg"),
+        ("tables/../../precious", "thesis.md"),
+        ("tables/..", "README.md"),
+        ("tables/.", "README.md"),
+        ("page", "../README.md"),
+        ("page", "metrics.csv"),
+        ("other", "metrics.csv"),
+        ("tables/made-up", "../../metrics.csv"),
+    ],
+)
+def test_a_manifest_lists_nothing_but_files_of_the_report(output: str, file: str, results: Path) -> None:
+    """Digests are right, so that only the place protects a file."""
+    (results / "README.md").write_text("mine")
+    kept = [path for path in results.parent.rglob("*") if path.is_file()]
+    listed = {file: next(digest(path) for path in kept if path.name == Path(file).name or file == "x.svg")}
+    (results / "report.json").write_text(json.dumps({output: {"made_from": "", "files": listed}}))
+    assert main(["report", "--results", str(results)]) == 0
+    assert [path for path in kept if not path.exists()] == []
+    assert (results.parent / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("entry", [None, [], {"files": []}, {"files": {}}, {"files": {"a.svg": 7}}, "text"])
+def test_a_manifest_of_other_values_is_ignored(entry: object, results: Path) -> None:
+    (results / "report.json").write_text(json.dumps({"page": entry, "figures/made-up/x": entry, "tables/x": entry}))
+    assert main(["report", "--results", str(results)]) == 0
+
+
+@pytest.mark.parametrize("name", [".partial-..", ".partial-.", ".partial-", "own", ".partial-.git"])
+def test_cleaning_features_removes_features_only(name: str, precious: Path) -> None:
+    (kept := precious / "results" / "features" / name / "notes.txt").parent.mkdir(parents=True)
+    kept.write_text("mine")
+    before = everything(precious)
+    assert main(["features", "clean", "--all", "--results", str(precious / "results")]) == 0
+    assert everything(precious) == before
+
+
+@pytest.mark.parametrize("name", ["..", "...", "-", "../..", ". .", "é", ".git", "a" * 300])
+def test_a_slug_is_no_path(name: str) -> None:
+    assert not slug(name).startswith((".", "-"))
+    assert "/" not in slug(name)
+
+
+def write_data(path: Path, number: int = 0) -> Path:
+    generator = np.random.default_rng(number)
+    images = generator.integers(0, 256, (60, 8, 8), dtype=np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        np.savez(file, **medmnist_arrays(np.arange(60) % 2, images, 40, 10))
+    return path
+
+
+@pytest.mark.parametrize("name", ["...npz", "....npz", "-.npz", ". .npz"])
+def test_an_audit_stays_in_its_folder(name: str, precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: list[Path] = []
+    monkeypatch.setattr(run_audit, "_check_folder", lambda folder, data: folders.append(folder) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_audit.audit(write_data(precious / "data" / name))
+    assert folders == [Path("audits/data")]
+
+
+@pytest.mark.parametrize("command", [("run", "--dry-run", "--batch-size", "8", "--dataset"), ("audit",)])
+@pytest.mark.parametrize("name", ["x" * (LONGEST + 1), "a|b", "a\nb", "a\x1b[31mb"])
+def test_a_data_set_whose_name_no_file_can_have_is_refused(
+    command: tuple[str, ...], name: str, precious: Path, fails: Fails
+) -> None:
+    data = write_data(precious / "data" / f"{name}.npz")
+    before = everything(precious)
+    assert "cannot be the name of a data set" in fails(*command, data)
+    assert everything(precious) == before
+
+
+def test_the_folder_one_is_in_has_a_name(precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from PIL import Image
+
+    from benchmark.data.datasets import load_dataset
+
+    for kind in "ab":
+        (precious / "moles" / kind).mkdir(parents=True)
+        for number in range(10):
+            Image.fromarray(np.full((4, 4), number, np.uint8)).save(precious / "moles" / kind / f"{number}.png")
+    monkeypatch.chdir(precious / "moles")
+    (precious / "link").symlink_to(precious / "moles")
+    for path, name in ((".", "moles"), ("a/..", "moles"), (str(precious / "link"), "link")):
+        assert load_dataset(path).info.name == name
+
+
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from detectors import Detector
+
+@dataclass(frozen=True)
+class Mine(Detector):
+    name: ClassVar[str] = {name!r}
+    needs = ()
+    def score(self, record):
+        return np.linspace(0, 1, len(record.given_labels))
+"""
+
+
+@pytest.mark.parametrize("name", ["", "a|b", "x" * (LONGEST + 1), "a\nb"])
+def test_a_detector_whose_name_no_table_can_have_is_refused(name: str, tmp_path: Path, fails: Fails) -> None:
+    (file := tmp_path / "own.py").write_text(OWN.format(name=name))
+    assert "cannot be the name of a detector" in fails("run", "--dry-run", "--detector", f"{file}:Mine")
