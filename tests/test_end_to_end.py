@@ -359,6 +359,12 @@ def test_scores_averaged_over_runs_survive_a_seed_that_failed(
     assert main([*arguments, "--name", "averaged"]) == 0
     rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
     assert rows["runs_averaged"].tolist() == [3], "the failed row and the smaller average are gone"
+    for file in copied.glob("scores/*-t0-*/el2n-*"):
+        file.unlink()
+    monkeypatch.setattr(EL2N, "score", fail_on_first_seed)
+    assert main([*arguments, "--name", "averaged"]) == 1
+    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
+    assert rows["runs_averaged"].tolist() == [3], "a failure does not replace it by a smaller average"
 
 
 def test_a_detector_whose_signal_cannot_be_had_is_refused_before_training(

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -391,12 +390,3 @@ def test_what_doctor_advises_repairs_it(quick: Quick, copied: Path) -> None:
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert not list(check_integrity(ResultsFolder(copied)))
     assert score_bytes(copied) == scores
-
-
-def test_rows_of_a_run_that_other_studies_share_stay_where_there_are_no_new_ones() -> None:
-    """A run that failed, or whose record lacks a signal, has no new rows; those of another study are not dropped."""
-    units = [SimpleNamespace(run_id="shared"), SimpleNamespace(run_id="made again")]
-    plan = SimpleNamespace(study=SimpleNamespace(name="this", is_modified=False), units=units)
-    old = pd.DataFrame({"run": ["shared", "made again", "another"]})
-    replaced = evaluation._is_replaced(plan, set(), [{"run": "made again"}], old)
-    assert replaced.tolist() == [False, True, False]

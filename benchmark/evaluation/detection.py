@@ -19,6 +19,7 @@ from benchmark.training import Recipe
 from detectors import Detector, detector_named
 
 REFERENCE = detector_named(DETECTOR)  # others are compared with it
+TRAINING = "training"  # in the place of a line-up: the failure of a run that no detector reads
 Truths = Mapping[Unit, np.ndarray]  # which labels of a run are wrong
 
 
@@ -57,7 +58,7 @@ def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths
     for unit in plan.units:
         error = outcome_of[unit.run_id].error
         if error is not None and not unit.detectors:  # no detector's row would report it
-            row = _described(plan, unit, truths, "training", unit.run.recipe)
+            row = _described(plan, unit, truths, TRAINING, unit.run.recipe)
             rows["metrics"].append(row | {"runs_averaged": 0, "epochs_used": 0, "status": "failed", "reason": error})
     for entry in entries:
         if entry.failure is None and not why_undefined(truths[entry.unit]):

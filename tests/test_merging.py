@@ -1,0 +1,102 @@
+"""Which rows of the CSV tables a run replaces: its own, and never good ones by a failure."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchmark.cli.command_line import command_line, main
+from benchmark.cli.overrides import Overrides, overridden
+from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.tables import read_table
+from benchmark.errors import LincBenchError
+from benchmark.runs import run_unit, study_named
+from benchmark.runs.units import Unit
+from tests.conftest import QUICK_DETECTORS
+from tests.test_interruptions import Quick
+from tests.test_upkeep import failing, one
+
+pytestmark = pytest.mark.usefixtures("without_report")
+
+
+@pytest.fixture
+def unmodified(quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command of a study of the suite, as far as the command line knows, with everything done."""
+    arguments = command_line().parse_args([*quick])
+    study = overridden(study_named("demo"), Overrides.from_options(arguments))
+    mine = replace(study, name="mine", is_modified=False)
+    monkeypatch.setattr("benchmark.cli.studies.study_named", lambda name: mine)
+    command = ["run", "mine", "--workers", "1", "--results", str(copied)]
+    assert main(command) == 0
+    return command
+
+
+def rows_of(results: Path) -> dict[str, list[str]]:
+    """Lines of every table, without what differs from time to time."""
+    tables = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in results.glob("*.csv")}
+    return {
+        name: sorted(map(str, rows.drop(columns="seconds", errors="ignore").to_numpy().tolist()))
+        for name, rows in tables.items()
+    }
+
+
+@pytest.mark.parametrize("recipe", ["linc", "standard"])
+def test_what_failed_this_time_keeps_the_rows_it_had(
+    recipe: str, unmodified: list[str], copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a clone, where a download fails: no accuracy, curve, ROC curve or AUROC is lost, and no comparison."""
+    before, real = rows_of(copied), run_unit.run_unit
+
+    def fail(unit: Unit, *others: object) -> object:
+        if unit.run.recipe.name == recipe:
+            raise LincBenchError("no download")
+        return real(unit, *others)
+
+    monkeypatch.setattr(run_unit, "run_unit", fail)
+    shutil.rmtree(one(copied, f"runs/*-{recipe}-*"))
+    assert main(unmodified) == 1
+    assert rows_of(copied) == before
+    assert main([*unmodified, "--detector", "LiNC", "--detector", "AUM", "--name", "mine"]) == 1
+    assert rows_of(copied) == before, "nor if the study is modified"
+
+
+def test_a_failed_row_is_added_only_where_there_is_none_and_goes_when_it_is_done(
+    unmodified: list[str], copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, metrics = rows_of(copied), copied / "metrics.csv"
+    rows = pd.read_csv(metrics, dtype=str, keep_default_na=False)
+    rows[(rows["study"] != "mine") | (rows["detector"] != "LiNC")].to_csv(metrics, index=False)
+    monkeypatch.setattr(run_unit, "run_unit", failing([LincBenchError("no download")]))
+    assert main(unmodified) == 1
+    rows = pd.read_csv(metrics).query("study == 'mine' and detector == 'LiNC'")
+    assert set(rows["status"]) == {"failed"}
+    assert main(unmodified) == 0
+    assert rows_of(copied) == before
+
+
+def test_rows_that_no_plan_makes_stay(unmodified: list[str], copied: Path) -> None:
+    """Of a detector and of a run that the study no longer has."""
+    for path in copied.glob("*.csv"):
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        added = [rows.assign(run=rows["run"] + "0", **({"setting": "old"} if "setting" in rows else {}))]
+        added += [rows[rows["detector"] == "AUM"].assign(detector="a detector")] if "detector" in rows else []
+        pd.concat([rows, *added]).to_csv(path, index=False)
+    before = rows_of(copied)
+    assert main(unmodified) == 0
+    assert rows_of(copied) == before
+
+
+def test_detectors_that_are_scored_one_after_the_other_are_compared_in_one_place(
+    unmodified: list[str], copied: Path
+) -> None:
+    """The run that has the agreement of all detectors is that of the first; nothing is there twice."""
+    before = rows_of(copied)["agreement"]
+    for detector in ("LiNC", "AUM"):
+        assert main([*unmodified, "--detector", detector, "--name", "mine"]) == 0
+        pairs = read_table(ResultsFolder(copied), "agreement").query("study == 'mine' and line_up == 'original'")
+        assert not pairs.duplicated(["detector", "other"]).any()
+        assert len(pairs) == len(QUICK_DETECTORS) ** 2
+    assert main(unmodified) == 0
+    assert rows_of(copied)["agreement"] == before
