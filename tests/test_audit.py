@@ -226,6 +226,8 @@ def test_data_that_cannot_be_audited_are_refused_with_a_reason(fails: Callable[.
     assert "has both split folders (test) and others (a)" in fails("audit", mixed)
     good = folder_of(made("good"), ["a", "b"], 25)
     assert "is a file. Choose a folder with --out DIR" in fails("audit", good, "--out", tmp_path / "notes.txt")
+    said = fails("audit", good, "--out", tmp_path / "notes.txt" / "out")  # as little as in a read-only folder
+    assert "cannot be written to (Not a directory). Choose another with --out DIR" in said
 
 
 def test_an_audit_overwrites_no_other_files(

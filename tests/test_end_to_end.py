@@ -216,6 +216,14 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
         (["run", "--backbone", "tf_efficient_lite0"], "Did you mean 'tf_efficientnet_lite0'?"),
         (["run", "--rate", "1.5"], "from 0 to 1"),
         (["run", "--rate", "20"], "Did you mean 0.2?"),
+        (["run", "--rate", "nan"], "from 0 to 1"),
+        (["run", "--rate", "1e-9"], "None of the 1,259 training labels of digits would be wrong"),
+        (["run", "--rate", "0.2", "--rate", "1e-9"], "Choose at least 0.0008, or 0 for labels as they are"),
+        (["run", "--rate", "1.0"], "All of the 1,259 training labels of digits would be wrong"),
+        (["run", "--rate", "0.9999"], "Choose a lower rate; 1 % is 0.01"),
+        (["try-audit", "--rate", "nan"], "from 0 to 1"),
+        (["try-audit", "--rate", "1e-9"], "None of the 1,797 labels of digits would be wrong"),
+        (["try-audit", "--rate", "1.0"], "All of the 1,797 labels of digits would be wrong"),
         (["run", "--seed", "-1"], "must be from 0"),
         (["run", "--image-size", "100000"], "must be from 8 to 2,048"),
         (["run", "--detector", "nowhere.py:Mine"], "There is no file"),
@@ -235,8 +243,10 @@ def test_a_failing_detector_is_a_row_with_its_reason_and_the_rest_goes_on(
 def test_mistakes_are_told_in_a_sentence(
     arguments: list[str], says: str, fails: Callable[..., str], tmp_path: Path
 ) -> None:
+    (tmp_path / "results").mkdir()
     assert says in fails(*arguments, "--results", tmp_path / "results")
-    assert not list(tmp_path.rglob("*.np[yz]"))
+    assert not list(tmp_path.rglob("*.npy"))
+    assert not list(tmp_path.rglob("*.csv"))
 
 
 def test_weights_of_another_network_stop_the_run_before_anything_is_written(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark.cli.command_line import command_line
 from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings, noise_named
 from benchmark.errors import LincBenchError
 
@@ -19,6 +20,15 @@ def test_symmetric_noise_makes_exactly_that_many_labels_wrong(drawn, rate, seed)
     given_labels = NoiseSettings("symmetric", rate=rate, seed=seed).corrupt(clean, classes, "train")
     assert (given_labels != clean).sum() == round(rate * len(clean))
     assert ((given_labels >= 0) & (given_labels < classes)).all()
+
+
+@pytest.mark.parametrize(("kind", "rate"), [("symmetric", 0), ("symmetric", 0.3), ("symmetric-inclusive", 1)])
+def test_rates_that_leave_something_to_find_or_are_meant_are_allowed(kind: str, rate: float) -> None:
+    NoiseSettings(kind, rate=rate).check(100, "labels")
+
+
+def test_no_noise_with_a_minus_is_no_noise() -> None:
+    assert str(command_line().parse_args(["run", "--rate", "-0"]).rates) == "[0.0]"
 
 
 @pytest.mark.parametrize("kind", NOISE_KINDS, ids=lambda kind: kind.name)

@@ -266,10 +266,27 @@ def test_commands_that_start_together_can_all_write(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_status_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--results", str(tmp_path / "nowhere")]) == 0
+READING = ["status", "doctor", "features list", "features clean --all", "verify", "report", "report demo"]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_results_folder_that_is_not_there_is_named_and_not_created(
+    command: str, fails: Callable[..., str], tmp_path: Path
+) -> None:
+    said = fails(*command.split(), "--results", tmp_path / "nowhere")
+    assert f"There is no results folder {tmp_path / 'nowhere'}. Name another with --results DIR" in said
+    (tmp_path / "file").write_text("")
+    assert f"The results folder {tmp_path / 'file'} is a file" in fails(
+        *command.split(), "--results", tmp_path / "file"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_empty_results_folder_stays_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exit_codes = [main([*command.split(), "--results", str(tmp_path)]) for command in READING]
+    assert exit_codes == [0, 0, 0, 0, 1, 1, 1]
     assert "0 done, 0 running, 0 failed, 0 interrupted" in said(capsys)
-    assert not (tmp_path / "nowhere").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_doctor_finds_nothing_where_nothing_is_wrong(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -375,10 +392,6 @@ def test_damage_is_not_carried_over_into_a_new_record(quick: Quick, copied: Path
     assert score_bytes(copied) == score_bytes(quick_run)
     logits = "runs/*-standard-*/eval_logits.npy"
     assert one(copied, logits).read_bytes() == one(quick_run, logits).read_bytes()
-
-
-def test_doctor_of_nothing_says_so(fails: Callable[..., str], tmp_path: Path) -> None:
-    assert "There is no results folder" in fails("doctor", "--results", tmp_path / "nowhere")
 
 
 def test_what_doctor_advises_repairs_it(quick: Quick, copied: Path) -> None:

@@ -22,7 +22,7 @@ def score_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Scores by detector name, higher is more suspicious; and the embedding of the pretrained network."""
-    results.prepare()
+    results.prepare("--out DIR")
     samples = data.write_list(results.root)
     plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
     if any(unit.info.identity != data.identity for unit in plan.units):

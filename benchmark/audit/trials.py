@@ -59,6 +59,7 @@ def try_audit(
     with progress.counting("audits of flipped labels") as report:
         report(0, len(paths) * len(noises))
         for done, (data, noise) in enumerate(trials, 1):
+            noise.check(len(data.labels), f"labels of {data.name}")
             with locked(results.locks, "audit trials"):  # they share a folder
                 _try(data, noise, settings, work, results)
             report(done, len(paths) * len(noises))

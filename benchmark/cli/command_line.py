@@ -73,6 +73,10 @@ SHARED: dict[str, dict[str, Any]] = {  # options of several commands
 }
 
 
+def share(text: str) -> float:
+    return float(text) + 0.0  # -0 is 0
+
+
 class CommandParser(argparse.ArgumentParser):
     def add_number(self, option: str, least: int, most: int, help: str | None = None, **settings: Any) -> None:
         """A whole number from `least` to `most`."""
@@ -144,7 +148,7 @@ def _add_run(run: CommandParser) -> None:
     seeds = {"dest": "training_seeds", "action": "append", "metavar": "SEED"}
     limit = "a detector that takes longer to score a run fails; default: none"
     run.add_study()
-    run.add_argument("--rate", dest="rates", action="append", type=float, metavar="RATE", help=rate)
+    run.add_argument("--rate", dest="rates", action="append", type=share, metavar="RATE", help=rate)
     run.add_number("--seed", 0, 2**31, "training seed; repeatable", **seeds)
     run.add_number("--noise-seed", 0, 2**31, "which labels are wrong; repeatable", **seeds | {"dest": "noise_seeds"})
     run.add_argument("--noise", help="noise kind")
@@ -187,7 +191,7 @@ def _add_review(review: CommandParser) -> None:
 def _add_trials(trial: CommandParser) -> None:
     paths = "as for `audit`, with correct labels; default: digits"
     trial.add_argument("paths", type=Path, nargs="*", metavar="path", help=paths)
-    trial.add_argument("--rate", action="append", type=float, help="share of labels to make wrong; repeatable")
+    trial.add_argument("--rate", action="append", type=share, help="share of labels to make wrong; repeatable")
     trial.add_number("--trials", 1, 1000, "trials per rate", default=3, metavar="N")
     trial.add_shared("--results", "--seeds", "--backbone", "--image-size", "--weights", "--workers")
 

@@ -41,5 +41,6 @@ def report(options: argparse.Namespace) -> int:
     from benchmark.cli.terminal import terminal
     from benchmark.report.make_report import make_report
 
+    options.results.check_exists()
     make_report(options.results, options.study, terminal())
     return 0

@@ -20,6 +20,7 @@ from benchmark.upkeep.status import DONE, FAILED, INTERRUPTED, RUNNING, read_sta
 
 def features(options: argparse.Namespace) -> int:
     results: ResultsFolder = options.results
+    results.check_exists()
     stores = {store.name: store for store in stores_in(results.all_features)}
     if options.action == "clean":
         return _clean_features(options, results, stores)
@@ -55,6 +56,7 @@ def _clean_features(options: argparse.Namespace, results: ResultsFolder, stores:
 
 def status(options: argparse.Namespace) -> int:
     results: ResultsFolder = options.results
+    results.check_exists()
     runs = read_status(results)
     if rows := [run for run in runs if run.state != DONE]:
         print_table(f"runs in {results.root}", rows, ["run", "state", "what is known"])
@@ -65,8 +67,7 @@ def status(options: argparse.Namespace) -> int:
 
 def doctor(options: argparse.Namespace) -> int:
     results: ResultsFolder = options.results
-    if not results.root.is_dir():
-        raise LincBenchError(f"There is no results folder {results.root}. Name another with --results DIR.")
+    results.check_exists()
     with Progress(terminal(stderr=True)).counting("checking every byte, files") as report:
         findings = list(check_integrity(results, report))
     if not findings:
@@ -85,6 +86,7 @@ def doctor(options: argparse.Namespace) -> int:
 def verify_rows(options: argparse.Namespace) -> int:
     from benchmark.upkeep.verify import SAME, TOLERANCE, WITHIN, choose, plans_of, verify  # loads torch
 
+    options.results.check_exists()
     seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
     studies = [study_named(options.study)] if options.study else STUDIES
     plans = plans_of(studies, Sources(options.results, options.data_root, options.weights), options.dataset or ())

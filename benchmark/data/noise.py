@@ -58,6 +58,15 @@ class NoiseSettings:
             hint = f" Did you mean {self.rate / 100:g}?" if 1 < self.rate <= 100 else ""
             raise LincBenchError(f"The noise rate is {self.rate:g}; it is a share of the labels, from 0 to 1.{hint}")
 
+    def check(self, samples: int, what: str) -> None:
+        """Before anything is trained: a rate above 0 makes some of the labels wrong, and leaves some right."""
+        wrong = round(self.rate * samples)
+        labels = f"of the {samples:,} {what} would be wrong with a noise rate of {self.rate:g}"
+        if self.rate > 0 and wrong == 0:
+            raise LincBenchError(f"None {labels}. Choose at least {1 / samples:.1g}, or 0 for labels as they are.")
+        if wrong == samples and self.kind == NOISE_KINDS[0].name:
+            raise LincBenchError(f"All {labels}, and none right to tell them from. Choose a lower rate; 1 % is 0.01.")
+
     def corrupt(self, clean_labels: np.ndarray, num_classes: int, split: str) -> np.ndarray:
         """A copy in which exactly the share `rate` is redrawn."""
         generator = numpy_generator(self.seed, "noise", split)

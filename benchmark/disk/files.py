@@ -46,7 +46,7 @@ def locked(folder: Path, name: str, seconds: float = -1) -> Iterator[None]:
             raise
         raise LincBenchError(
             f"The file system of {folder} has no locks, so two commands could overwrite each other's files. Choose "
-            "another with --results DIR, or have it mounted with locks (Lustre: -o flock)."
+            "another with --results DIR (an audit: --out DIR), or have it mounted with locks (Lustre: -o flock)."
         ) from error
     with lock:
         yield

@@ -95,8 +95,17 @@ class ResultsFolder:
         if self.root.exists() and not self.root.is_dir():
             raise LincBenchError(f"The results folder {self.root} is a file. Choose a folder with --results DIR.")
 
-    def prepare(self) -> None:
-        """Fails early where nothing could be written later."""
+    def check_exists(self) -> None:
+        """For commands that only read."""
+        self.check()
+        if not self.root.exists():
+            raise LincBenchError(
+                f"There is no results folder {self.root}. Name another with --results DIR, or make results with: "
+                "linc-bench run demo"
+            )
+
+    def prepare(self, option: str = "--results DIR") -> None:
+        """Fails early where nothing could be written later; `option` names another folder."""
         self.check()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -104,6 +113,6 @@ class ResultsFolder:
                 pass
         except OSError as error:
             raise LincBenchError(
-                f"The results folder {self.root} cannot be written to ({error.strerror}). "
-                "Choose another with --results DIR, or fix its permissions."
+                f"The folder {self.root} cannot be written to ({error.strerror}). Choose another with {option}, or "
+                "fix its permissions."
             ) from error

@@ -105,7 +105,8 @@ def begin_store(
             partial.rmdir()
             raise LincBenchError(
                 f"The features of {info.name} need {decimal(needed)} and the disk has {decimal(free)} left. "
-                "Free some space (linc-bench features list), choose another disk with --results DIR, or a smaller "
+                "Free some space (linc-bench features list), choose another disk with --results DIR (an audit: "
+                "--out DIR), or a smaller "
                 "--image-size."
             )
         new_array(partial / "features.npy", shape, dtype)

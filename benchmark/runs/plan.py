@@ -122,11 +122,12 @@ def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path |
     kind = noise_named(grid.noise)
     axes = product(grid.datasets, grid.rates, grid.noise_seeds, grid.training_seeds, recipes)
     for argument, rate, noise_seed, training_seed, recipe in axes:
-        info = infos[argument]
+        info, noise = infos[argument], NoiseSettings(kind.name, kind.version, rate, noise_seed)
+        noise.check(info.sizes[0], f"training labels of {info.name}")
         run = RunSettings(
             dataset=info.name,
             dataset_identity=info.identity,
-            noise=NoiseSettings(kind.name, kind.version, rate, noise_seed),
+            noise=noise,
             backbone=backbone,
             training=replace(grid.training, seed=training_seed),
             recipe=recipe,
