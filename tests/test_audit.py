@@ -23,6 +23,7 @@ from benchmark.audit.run_audit import Audit, audit, flag_rates
 from benchmark.audit.settings import DETECTORS
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import describe_dataset
+from benchmark.disk.spreadsheets import restored
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
 from benchmark.runs.scores import read_scores
@@ -102,7 +103,7 @@ def test_unreadable_images_are_listed_and_the_rest_is_audited(audited: tuple[Pat
 
 def test_written_files_name_the_audit_and_its_settings(audited: tuple[Path, set[str], Audit]) -> None:
     folder, _, found = audited
-    written = pd.read_csv(folder / "out" / "audit.csv", keep_default_na=False)
+    written = pd.read_csv(folder / "out" / "audit.csv", dtype=str, keep_default_na=False).map(restored)
     assert list(written) == list(found.samples)
     assert list(written["id"]) == list(found.samples["id"])
     about = json.loads((folder / "out" / "audit.json").read_text())
@@ -402,7 +403,7 @@ def test_other_labels_share_features_and_other_pixels_do_not(tmp_path: Path) -> 
 def write_decisions(path: Path, audit_csv: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        samples = pd.read_csv(audit_csv, dtype=str, keep_default_na=False)
+        samples = pd.read_csv(audit_csv, dtype=str, keep_default_na=False).map(restored)
         digest = audit_digest(samples) if "given" in samples else "another"
         writer.writerows([COLUMNS, *((digest, *row) for row in rows)])
 
@@ -418,7 +419,7 @@ def test_decisions_become_labels(
     write_decisions(decisions, table, [*rows, (third["id"], third["given"], "ambiguous", "")])
     assert main(["apply-review", str(table), str(decisions), "--out", str(tmp_path / "labels.csv")]) == 0
     assert f"3 of {COUNT} labels reviewed: 1 keep, 1 relabel, 1 ambiguous, 0 skip." in capsys.readouterr().out
-    labels = pd.read_csv(tmp_path / "labels.csv", keep_default_na=False).set_index("id")
+    labels = pd.read_csv(tmp_path / "labels.csv", dtype=str, keep_default_na=False).map(restored).set_index("id")
     assert len(labels) == COUNT
     assert labels.loc[first["id"]].tolist() == [another, first["given"], "relabel"]
     assert labels.loc[third["id"], "label"] == third["given"], "who is not sure changes nothing"

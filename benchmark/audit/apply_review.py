@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.disk import write_text
+from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
 
@@ -40,7 +41,7 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Appli
     labels["decision"] = labels["id"].map(decided["decision"]).fillna("")
     labels["label"] = labels["id"].map(decided["label"]).where(labels["decision"] == "relabel", labels["given"])
     others = [column for column in labels if column not in WRITTEN]
-    write_text(out, labels[[*WRITTEN, *others]].to_csv(index=False))
+    write_text(out, as_csv(labels[[*WRITTEN, *others]]))
     judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
     summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
     return Applied(labels, by_class_and_group(judged, summaries))
@@ -76,6 +77,7 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     if not isinstance(table.index, pd.RangeIndex):  # pandas took the first cells for the names of rows
         raise LincBenchError(f"Line 2 of {path} has more cells than its header. Quote cells that have commas in them.")
     table.index += 2
+    table = table.map(restored)
     return table[(table.map(str.strip) != "").any(axis=1)].copy()
 
 

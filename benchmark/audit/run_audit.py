@@ -18,6 +18,7 @@ from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.disk import UNREADABLE, ResultsFolder, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance
+from benchmark.disk.spreadsheets import as_csv
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone
@@ -128,9 +129,9 @@ def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
         "count": vars(found.errors),
     }
     write_json(found.folder / "audit.json", about | settings.as_json(len(data.ids)) | provenance())
-    write_text(found.folder / "audit.csv", found.samples.to_csv(index=False, float_format="%.6g"))
-    write_text(found.folder / "rates.csv", found.rates.to_csv(index=False, float_format="%.4f"))
+    write_text(found.folder / "audit.csv", as_csv(found.samples, floats=".6g"))
+    write_text(found.folder / "rates.csv", as_csv(found.rates, floats=".4f"))
     unreadable = found.folder / UNREADABLE_LIST
     unreadable.unlink(missing_ok=True)
     if found.unreadable:
-        write_text(unreadable, pd.DataFrame(found.unreadable, columns=["id", "why"]).to_csv(index=False))
+        write_text(unreadable, as_csv(pd.DataFrame(found.unreadable, columns=["id", "why"])))

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from benchmark.disk import UNREADABLE, check_unpacked_size
+from benchmark.disk.spreadsheets import restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.seeds import numpy_generator
@@ -21,6 +22,7 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
 MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
+REVIEWED = ("id", "given", "decision")  # columns of labels that `apply-review` wrote
 MOST_DIGITS = 18  # of a class name that is a number
 
 
@@ -157,6 +159,8 @@ def read_rows(path: Path) -> list[dict[str, str | None]]:
         columns = ", ".join(str(column) for column in rows[0])
         hint = " Separate columns by commas." if ";" in columns or "\t" in columns else ""
         raise LincBenchError(f"{path} has the columns {columns}; expected path and label, optionally split.{hint}")
+    if set(REVIEWED) <= set(rows[0]):
+        rows = [{column: restored(cell) if cell else cell for column, cell in row.items()} for row in rows]
     return rows
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from benchmark.disk.files import locked, write_bytes, write_text
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, TABLES, Table
+from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, file_digest
 from benchmark.names import check_name
@@ -74,7 +75,7 @@ def _is_json(cell: str) -> bool:
 
 
 def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
-    """Cells exactly as the file has them; the index is the line that each row begins in."""
+    """Cells as they were given; the index is the line that each row begins in."""
     path, columns = results.table_data(name), list(TABLES[name].columns)
     if not path.exists():
         return pd.DataFrame(columns=columns, dtype=str)
@@ -84,6 +85,8 @@ def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
         if len(cells) != len(header):
             raise _damaged(path, f"has {len(cells)} cells instead of {len(header)}", line)
     table = pd.DataFrame([cells for _, cells in rows], [line for line, _ in rows], header, dtype=str)
+    text = [column for column, kind in TABLES[name].columns.items() if kind is str]
+    table = table.assign(**{column: table[column].map(restored) for column in text})
     _check_names(path, table)
     return table
 
@@ -159,16 +162,16 @@ def merge_rows(
         try:
             old = read_as_text(results, name)
         except LincBenchError as error:
-            raise LincBenchError(f"{error} {_put_aside(path, new)}") from error
+            raise LincBenchError(f"{error} {_put_aside(path, table, new)}") from error
         merged = pd.concat([old[~is_replaced(old).to_numpy(bool)], new]).fillna("")
         order = [column for column in table.order if column in table.columns]
-        write_text(path, _as_csv(merged.sort_values(order, kind="stable")))
+        write_text(path, _table_csv(table, merged.sort_values(order, kind="stable")))
 
 
-def _put_aside(path: Path, new: pd.DataFrame) -> str:
+def _put_aside(path: Path, table: Table, new: pd.DataFrame) -> str:
     """Rows that cannot be added, beside the table; and a copy of the table, whatever is done to it next."""
     rows = path.with_name(f"{path.name}.new-rows")
-    write_text(rows, _as_csv(new))
+    write_text(rows, _table_csv(table, new))
     if not path.is_file():
         return f"The new rows are in {rows}."
     copy = path.with_name(f"{path.name}.backup-{file_digest(path)[:8]}")
@@ -176,8 +179,9 @@ def _put_aside(path: Path, new: pd.DataFrame) -> str:
     return f"Nothing was changed; there is a copy in {copy}, and the new rows are in {rows}."
 
 
-def _as_csv(rows: pd.DataFrame) -> str:
-    return rows.to_csv(index=False, lineterminator="\n").replace("\0", "\N{SYMBOL FOR NULL}")
+def _table_csv(table: Table, rows: pd.DataFrame) -> str:
+    numbers = [column for column, kind in table.columns.items() if kind is not str]
+    return as_csv(rows, numbers).replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def _as_text(table: Table, rows: Sequence[Json]) -> pd.DataFrame:
@@ -191,7 +195,8 @@ def _as_text(table: Table, rows: Sequence[Json]) -> pd.DataFrame:
         }
         groups = cells.assign(**joined).groupby(kept, sort=False, dropna=False)
         cells = groups.agg(dict.fromkeys(table.series, SEPARATOR.join)).reset_index()
-    return pd.read_csv(StringIO(cells.to_csv(index=False)), dtype=str, keep_default_na=False)
+    written = cells.to_csv(index=False, lineterminator="\r\n")  # so that it quotes a lone carriage return, too
+    return pd.read_csv(StringIO(written), dtype=str, keep_default_na=False)
 
 
 def matches(columns: Sequence[str], new: Sequence[Json], old: pd.DataFrame) -> pd.Series:

@@ -19,6 +19,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from benchmark.audit.review_page import Review, thumbnail, write_review
+from benchmark.disk.spreadsheets import restored
 from tests.browser.test_page import _show_at
 
 pytestmark = pytest.mark.long  # browsers
@@ -115,7 +116,7 @@ def _exported(chrome: Chrome, folder: Path) -> list[dict[str, str]]:
     file = folder / "decisions.csv"
     WebDriverWait(chrome, 10).until(lambda _: file.exists() and file.stat().st_size)
     with file.open(newline="", encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines, strict=True))
+        rows = [{key: restored(cell) for key, cell in row.items()} for row in csv.DictReader(lines, strict=True)]
     file.unlink()
     return rows
 

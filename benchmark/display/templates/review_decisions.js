@@ -82,12 +82,16 @@ function inWords({ decision, label }) {
   return verbs[decision] + (label === null ? "" : classes[label]);
 }
 
-// One line per reviewed sample in the order of the list, then samples of longer pages; quoted as in RFC 4180.
+// One line per reviewed sample in the order of the list, then samples of longer pages; quoted as in RFC 4180. What a
+// spreadsheet would take for a formula gets an apostrophe in front, which `apply-review` removes (disk/spreadsheets.py).
+const isNumber = /^[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/i;
+
 function asCsv() {
   const shown = [...samples.keys()].filter((number) => decided.has(number)).map((number) => decided.get(number));
   const elsewhere = new Map(others.map((action) => [action.id, action])).values();
   const rows = [...shown, ...elsewhere].map(({ id, given, decision, label }) =>
     [audit, id, classes[given], decision, label === null ? "" : classes[label]]);
+  const guarded = (text) => (/^[=+\-@\t\r\n']/.test(text) && !isNumber.test(text) ? "'" + text : text);
   const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return [["audit", "id", "given", "decision", "label"], ...rows].map((row) => row.map(quoted).join(",") + "\r\n").join("");
+  return [["audit", "id", "given", "decision", "label"], ...rows].map((row) => row.map(guarded).map(quoted).join(",") + "\r\n").join("");
 }
