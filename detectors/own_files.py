@@ -10,6 +10,7 @@ from types import ModuleType
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import OWN_MODULE, file_digest
 from benchmark.names import check_title
+from benchmark.paths import typed_path
 from detectors import Detector
 from detectors.testing import CHECKS
 
@@ -21,7 +22,7 @@ def is_detector_file(name: str) -> bool:
 def load_detector(argument: str) -> Detector:
     """The detector that `path/to/file.py:Class` names, with its default settings."""
     file, _, class_name = argument.rpartition(":")
-    module = load_file(Path(file).expanduser().resolve())
+    module = load_file(typed_path(file).resolve())
     classes = {
         name: value
         for name, value in vars(module).items()

@@ -154,7 +154,7 @@ def test_a_csv_gives_ids_paths_and_groups_and_lists_what_cannot_be_audited(tmp_p
     assert set(data.groups) == {"A", "B"}
     (lost, why), (unlabelled, reason) = data.unreadable
     assert (lost, unlabelled) == ("lost", "unlabelled")
-    assert "which is not a file" in why
+    assert "'missing.png' in line 702 of" in why
     assert "has no label" in reason
 
 

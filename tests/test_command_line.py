@@ -6,7 +6,7 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -105,3 +105,36 @@ def test_windows_is_told_what_to_use() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "error: LiNC-Bench runs on Linux and macOS; on Windows, use it in WSL.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["run", option, "PATH"] for option in ("--dataset", "--weights", "--data-root", "--results")),
+        ["run", "--dataset", "digits=PATH"],
+        ["run", "--detector", "PATH.py:Mine"],
+        ["audit", "PATH"],
+        ["audit", "images", "--out", "PATH"],
+        ["apply-review", "PATH", "decisions.csv"],
+        ["apply-review", "audit.csv", "PATH"],
+        ["try-audit", "PATH"],
+        ["report", "--results", "PATH"],
+    ],
+    ids=" ".join,
+)
+def test_paths_that_are_empty_or_of_an_unknown_user(
+    arguments: list[str], fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, says in (("~nosuchuser/x", "a user that this machine does not know"), ("", "A path is empty"), (" ", "")):
+        if path.strip() or "PATH.py:Mine" not in arguments:
+            assert says in fails(*(argument.replace("PATH", path) for argument in arguments))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_home_folder_is_known_in_every_path(
+    fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert f"{tmp_path / 'none'} does not exist" in fails("audit", "~/none")
+    assert f"There is no results folder {tmp_path / 'none'}" in fails("doctor", "--results", "~/none")

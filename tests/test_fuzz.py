@@ -128,9 +128,10 @@ cells = st.one_of(
     st.text(max_size=20),
 )
 labels = st.one_of(st.sampled_from(["0", "1", "01", "9" * 5000, "٣", "cat", ""]), st.text(max_size=5))
-USUAL_ROWS = [(f"{name}.png", name, split) for split in ("train", "val", "test") for name in "ab"]
+USUAL_ROWS = [(f"{split}-{name}.png", name, split) for split in ("train", "val", "test") for name in "ab"]
 odd_rows = st.tuples(cells, labels, st.sampled_from(["train", "val", "test", "other", ""]))
-rows = st.lists(st.one_of(st.sampled_from(USUAL_ROWS), odd_rows), max_size=2)
+more_rows = [("a.png", "a", "train"), ("b.png", "b", "test"), USUAL_ROWS[0]]
+rows = st.lists(st.one_of(st.sampled_from(more_rows), odd_rows), max_size=2)
 headers = st.sampled_from(["path,label", "label,path", "path;label", "", "path,path,label"])
 
 
@@ -139,10 +140,11 @@ headers = st.sampled_from(["path,label", "label,path", "path;label", "", "path,p
 def test_csv_of_odd_rows(content: list[tuple[str, str, str]], header: str, data: st.DataObject) -> None:
     """Among rows as they should be, of which one image may be damaged."""
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("a.png", "b.png"):
+        for name in ("a.png", "b.png", *(name for name, _, _ in USUAL_ROWS)):
             Image.fromarray(np.zeros((4, 4), np.uint8)).save(Path(folder, name))
-        Path(folder, "b.png").write_bytes(data.draw(st.one_of(any_image, st.just(image_bytes("png")))))
-        text = "\n".join([header, *(",".join(row) for row in [*USUAL_ROWS, *content])])
+        Path(folder, "train-b.png").write_bytes(data.draw(st.one_of(any_image, st.just(image_bytes("png")))))
+        columns = data.draw(st.sampled_from([header.count(",") + 1, 3]))
+        text = "\n".join([header, *(",".join(row[:columns]) for row in [*USUAL_ROWS, *content])])
         (path := Path(folder, "data.csv")).write_bytes(text.encode(errors="surrogatepass"))
         read("CSV", lambda: every_pixel(load_dataset(str(path))))
 

@@ -10,6 +10,7 @@ from benchmark.disk import write_text
 from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
+from benchmark.paths import regular_file
 
 DECISIONS = ("keep", "relabel", "ambiguous", "skip")
 COLUMNS = ("audit", "id", "given", "decision", "label")
@@ -35,7 +36,7 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Appli
     samples = _read(audit_csv, ("id", "given"))
     _refuse(audit_csv, samples, {"has the sample '{id}' a second time": samples["id"].duplicated()})
     decided = _joined([_checked(file, samples, audit_csv) for file in decisions]).set_index("id")
-    if out.exists() and (out.is_dir() or not out.read_bytes().startswith(",".join(WRITTEN).encode())):
+    if out.exists() and (not out.is_file() or not out.read_bytes().startswith(",".join(WRITTEN).encode())):
         raise LincBenchError(f"{out} exists, and no review wrote it. Choose another file with --out FILE.")
     labels = samples[["id", "given", *(column for column in ("path", "group") if column in samples)]].copy()
     labels["decision"] = labels["id"].map(decided["decision"]).fillna("")
@@ -65,9 +66,8 @@ def by_class_and_group(samples: pd.DataFrame, summaries: dict[str, tuple[str, st
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Every cell as text, without rows of empty cells; rows are numbered as lines are, from 2."""
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
-    except FileNotFoundError as error:
-        raise LincBenchError(f"The file {path} does not exist.") from error
+        file = regular_file(path)
+        table = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
     except (ValueError, OSError) as error:
         raise LincBenchError(f"{path} cannot be read as a CSV file ({error}).") from error
     if missing := [column for column in columns if column not in table]:

@@ -102,7 +102,8 @@ def _from_npz(path: Path) -> AuditedData:
 class _Row:
     id: str
     label: str
-    path: Path | None  # None if there is no such image file
+    listed: str  # as sentences name it
+    path: Path | None = None  # None if there is no such image file
     problem: str = ""  # why it cannot be audited
     group: str = ""
     name: str = ""  # of the file, as the CSV has it
@@ -111,16 +112,15 @@ class _Row:
 
 def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
     rows = image_files.read_rows(path)
-    if group_column is not None and group_column not in rows[0]:
-        raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(map(str, rows[0]))}.")
-    for line, row in enumerate(rows, start=2):
-        name, label = row["path"] or "", (row["label"] or "").strip()
-        group = row[group_column] or "" if group_column else ""
-        sample = _Row(row.get("id") or name, label, None, f"Line {line} of {path} has no label.", group, name)
-        try:
-            yield replace(sample, path=image_files.file_inside(path, line, name), problem="") if label else sample
-        except LincBenchError as error:
-            yield replace(sample, problem=str(error))
+    columns = rows[0][1]
+    if group_column is not None and group_column not in columns:
+        raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(columns)}.")
+    for line, row in rows:
+        name, label, listed = row["path"], row["label"].strip(), image_files.in_source(row["path"], path, line)
+        group = row[group_column] if group_column else ""
+        sample = _Row(row.get("id") or name, label, listed, group=group, name=name)
+        no_label = replace(sample, problem=f"Line {line} of {path} has no label.")
+        yield _with_file(sample, path.parent, name) if label else no_label
 
 
 def _rows_of_folder(folder: Path) -> Iterator[_Row]:
@@ -133,12 +133,20 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
             "split folders, or rename the class folders that are called like a split."
         )
     for root in splits or [folder]:
-        for path, label in image_files.files_by_class(root):
+        for path, label in image_files.files_by_class(root, folder):
             if path.name.startswith("."):
                 continue
-            is_image = path.suffix.lower() in image_files.SUFFIXES
-            problem = "" if is_image else "it has no image file extension"
-            yield _Row(path.relative_to(folder).as_posix(), label, path if is_image else None, problem)
+            name, listed = path.relative_to(folder), image_files.in_source(path.relative_to(folder), folder)
+            sample, is_image = _Row(name.as_posix(), label, listed), path.suffix.lower() in image_files.SUFFIXES
+            no_image = replace(sample, problem="it has no image file extension")
+            yield _with_file(sample, folder, name) if is_image else no_image
+
+
+def _with_file(sample: _Row, root: Path, name: Path | str) -> _Row:
+    try:
+        return replace(sample, path=image_files.file_inside(root, name, sample.listed))
+    except LincBenchError as error:
+        return replace(sample, problem=str(error))
 
 
 def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) -> AuditedData:
@@ -150,6 +158,10 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
             f"'{repeated[0]}' is the id of more than one image of {name} (as are {len(repeated) - 1} other ids). Give "
             "each image an id of its own, by its path or by the column `id`."
         )
+    known: dict[Path, str] = {}
+    for row in listed:
+        if row.path is not None:
+            image_files.check_listed_once(known, row.path.resolve(), row.listed)
     rows: list[_Row] = []
     with ThreadPoolExecutor() as threads:  # decoders release the interpreter's lock
         for row in threads.map(_looked_at, listed):

@@ -10,12 +10,12 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmark.cli.streams import is_unread, prepare_streams
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
+from benchmark.paths import typed_path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,16 +56,16 @@ def _terminate(number: int, frame: object) -> None:
 SHARED: dict[str, dict[str, Any]] = {  # options of several commands
     "--backbone": {"help": "any timm name"},
     "--image-size": {"least": 8, "most": 2048, "metavar": "PIXELS"},
-    "--weights": {"type": Path, "metavar": "FILE", "help": "safetensors or pth file for the backbone"},
+    "--weights": {"type": typed_path, "metavar": "FILE", "help": "safetensors or pth file for the backbone"},
     "--workers": {"least": 1, "most": 4096, "help": "runs at a time; default: as many as there are processors"},
     "--seeds": {"least": 1, "most": 100, "help": "trainings to average", "default": 1, "metavar": "N"},
     "--data-root": {
-        "type": Path,
+        "type": typed_path,
         "metavar": "DIR",
         "help": "folder of MedMNIST files, which are downloaded into it; default: MedMNIST's own, ~/.medmnist",
     },
     "--results": {
-        "type": lambda text: ResultsFolder(Path(text)),
+        "type": lambda text: ResultsFolder(typed_path(text)),
         "metavar": "DIR",
         "default": ResultsFolder(),
         "help": f"results folder; default: {ResultsFolder().root}",
@@ -174,8 +174,8 @@ def _add_profile(profile: CommandParser) -> None:
 
 
 def _add_audit(audit: CommandParser) -> None:
-    audit.add_argument("path", type=Path, help="an image folder, a CSV of path and label, or an .npz")
-    audit.add_argument("--out", type=Path, metavar="DIR", help="default: audits/NAME")
+    audit.add_argument("path", type=typed_path, help="an image folder, a CSV of path and label, or an .npz")
+    audit.add_argument("--out", type=typed_path, metavar="DIR", help="default: audits/NAME")
     audit.add_argument("--group", metavar="COLUMN", help="a column of the CSV; rates are given by its values too")
     audit.add_number("--shown", 1, 100_000, "samples on the page", default=1000, metavar="N")
     audit.add_number("--thumbnail", 16, 4096, "longest side of an image on the page", default=256, metavar="PIXELS")
@@ -183,14 +183,16 @@ def _add_audit(audit: CommandParser) -> None:
 
 
 def _add_review(review: CommandParser) -> None:
-    review.add_argument("audit", type=Path, help="audit.csv")
-    review.add_argument("decisions", type=Path, nargs="+", help="decisions.csv as the page exports it; or several")
-    review.add_argument("--out", type=Path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
+    review.add_argument("audit", type=typed_path, help="audit.csv")
+    review.add_argument(
+        "decisions", type=typed_path, nargs="+", help="decisions.csv as the page exports it; or several"
+    )
+    review.add_argument("--out", type=typed_path, metavar="FILE", help="default: reviewed_labels.csv beside audit.csv")
 
 
 def _add_trials(trial: CommandParser) -> None:
     paths = "as for `audit`, with correct labels; default: digits"
-    trial.add_argument("paths", type=Path, nargs="*", metavar="path", help=paths)
+    trial.add_argument("paths", type=typed_path, nargs="*", metavar="path", help=paths)
     trial.add_argument("--rate", action="append", type=share, help="share of labels to make wrong; repeatable")
     trial.add_number("--trials", 1, 1000, "trials per rate", default=3, metavar="N")
     trial.add_shared("--results", "--seeds", "--backbone", "--image-size", "--weights", "--workers")

@@ -15,6 +15,7 @@ from benchmark.disk import UNREADABLE, locked, read_json
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest
 from benchmark.names import check_title
+from benchmark.paths import regular_file, typed_path
 from benchmark.wording import medmnist_facts
 
 AUDITED = ".audit.json"  # the suffix of the list of an audit's samples
@@ -88,15 +89,18 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
         return _digits()
     if official := _official(name, data_root):
         return _medmnist(official)
-    path = Path(name).expanduser()
-    if path.suffix == ".npz":
-        return _from_arrays(path.stem, f"sha256:{file_digest(_existing(path))}", read_npz(path))
-    if path.name.endswith(AUDITED):
-        return _from_list(_existing(path))
-    if path.suffix == ".csv":
-        return _checked(path.stem, *image_files.from_csv(_existing(path)))
+    path = typed_path(name)
     if path.is_dir():
         return _checked(Path(os.path.abspath(path)).name, *image_files.from_folder(path))  # of `.` and `a/..` too
+    kind = path.suffix.lower()
+    if kind in (".npz", ".csv") or path.name.endswith(AUDITED):
+        regular_file(path, f"The file {path}", "Check the path, or leave out its folder for a known name.")
+    if kind == ".npz":
+        return _from_arrays(path.stem, f"sha256:{file_digest(path)}", read_npz(path))
+    if path.name.endswith(AUDITED):
+        return _from_list(path)
+    if kind == ".csv":
+        return _checked(path.stem, *image_files.from_csv(path))
     if path.exists():
         raise LincBenchError(f"{path} is neither an .npz file, nor a .csv file, nor a folder of images.")
     if len(path.parts) > 1:
@@ -136,14 +140,6 @@ def _from_list(path: Path) -> Dataset:
     return Dataset(info, class_names, Split(images, labels), empty, empty)
 
 
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise LincBenchError(
-            f"The file {path} does not exist. Check the path, or leave out its folder for a known name."
-        )
-    return path
-
-
 def _digits() -> Dataset:
     from sklearn.datasets import load_digits
 
@@ -173,13 +169,15 @@ class _Official:
 
 def _official(name: str, data_root: Path | None) -> _Official | None:
     flag, _, size = name.lower().partition("_")
+    if size not in ("", *map(str, MEDMNIST_SIZES)):
+        return None
     if flag == "chestmnist":
         raise LincBenchError(
             "ChestMNIST has several labels per image; detectors of wrong labels need exactly one. "
             "Choose a single-label set (linc-bench list)."
         )
     facts = _medmnist_info().get(flag)
-    if facts is None or size not in ("", *map(str, MEDMNIST_SIZES)):
+    if facts is None:
         return None
     ending = "" if size in ("", "28") else f"_{size}"
     path = (data_root or Path(medmnist_facts()["DEFAULT_ROOT"])) / f"{flag}{ending}.npz"
@@ -192,7 +190,7 @@ def _medmnist(official: _Official) -> Dataset:
     if not path.exists():
         with locked(path.parent, f".{path.name}"):  # a second command waits for the download and starts no other
             _download(official)
-    actual = file_digest(path, "md5")
+    actual = file_digest(regular_file(path), "md5")
     if actual != official.md5:
         raise LincBenchError(
             f"{path} is not MedMNIST's file (md5 {actual}, expected {official.md5}): damaged or rebuilt. "

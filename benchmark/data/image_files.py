@@ -1,7 +1,9 @@
 """Labelled images on disk: an .npz in MedMNIST's layout, a folder with one sub-folder per class, or a CSV."""
 
 import csv
+import os
 import zipfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,10 +16,12 @@ from benchmark.disk import UNREADABLE, check_unpacked_size
 from benchmark.disk.spreadsheets import restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest
+from benchmark.paths import regular_file
 from benchmark.seeds import numpy_generator
 
 KEY_OF_SPLIT = {"train": "train", "validation": "val", "test": "test"}  # in an .npz
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
+COLUMNS = ("path", "label", "split")  # of a CSV, in any case
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
@@ -44,11 +48,19 @@ class LabelledFiles(NamedTuple):
     splits: dict[str, Split]
 
 
+class _Row(NamedTuple):
+    path: Path
+    label: str
+    split: str | None
+    listed: str  # as sentences name it
+
+
 @dataclass(frozen=True)
 class FileImages:
     """Decodes images as RGB when they are accessed."""
 
     paths: Sequence[Path]
+    digests: Sequence[str] = ()  # of the files, if known
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -59,7 +71,7 @@ class FileImages:
 
 def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Images and labels of each split; other keys are ignored, and nothing is ever unpickled."""
-    if not zipfile.is_zipfile(path):
+    if not zipfile.is_zipfile(regular_file(path)):
         raise LincBenchError(
             f"{path} is not a whole .npz file: truncated in a download, or of another format. Fetch it again."
         )
@@ -78,6 +90,11 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
                 for split, key in KEY_OF_SPLIT.items()
             }
     except UNREADABLE as error:
+        if "pickle" in str(error):  # numpy's words advise to load them
+            raise LincBenchError(
+                f"{path} has Python objects in it, which can run code and are never loaded. Save plain arrays: images "
+                "as uint8 and labels as integers."
+            ) from error
         raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
 
 
@@ -95,10 +112,11 @@ def _checked_arrays(path: Path, key: str, images: np.ndarray, labels: np.ndarray
         raise LincBenchError(f"{about} has shape {labels.shape} for {n} images; expected ({n},) or ({n}, 1).")
     if not np.issubdtype(labels.dtype, np.integer):
         raise LincBenchError(f"{about} is {labels.dtype}; labels are whole numbers from 0.")
-    labels = labels.reshape(n).astype(np.int64)
     if (labels < 0).any():
         raise LincBenchError(f"{about} has the negative label {labels.min()}; classes are numbered from 0.")
-    return images, labels
+    if labels.max(initial=0) > np.iinfo(np.int64).max:
+        raise LincBenchError(f"{about} has the label {labels.max()}; classes are numbered from 0 without gaps.")
+    return images, labels.reshape(n).astype(np.int64)
 
 
 def from_folder(folder: Path) -> LabelledFiles:
@@ -109,12 +127,15 @@ def from_folder(folder: Path) -> LabelledFiles:
             f"{folder} has {', '.join(named)} but a split folder needs train, val and test; "
             "add what is missing, or put the class folders directly into it; then they are split automatically."
         )
-    rows: list[tuple[Path, str, str | None]] = []
+    rows: list[_Row] = []
     empty: list[str] = []
     for name, root in (named or {"": folder}).items():
-        files = [(path, label) for path, label in files_by_class(root) if path.suffix.lower() in SUFFIXES]
-        rows += [(path, label, SPLIT_OF_NAME.get(name)) for path, label in files if path.is_file()]
-        classes = {child.name for child in root.iterdir() if child.is_dir()} - {label for _, label in files}
+        files = [(file, label) for file, label in files_by_class(root, folder) if file.suffix.lower() in SUFFIXES]
+        for file, label in files:
+            inner = file.relative_to(folder)
+            listed = in_source(inner, folder)
+            rows.append(_Row(file_inside(folder, inner, listed), label, SPLIT_OF_NAME.get(name), listed))
+        classes = {child.name.strip() for child in root.iterdir() if child.is_dir()} - {label for _, label in files}
         empty += [f"{root.name}/{label}" for label in classes]
     if not rows:
         raise LincBenchError(f"{folder} has no images in class sub-folders; expected {folder}/CLASS/IMAGE.png.")
@@ -122,76 +143,126 @@ def from_folder(folder: Path) -> LabelledFiles:
         raise LincBenchError(
             f"{folder} has class folders without an image: {', '.join(sorted(empty)[:5])}. Remove them."
         )
-    return _labelled(folder, *zip(*rows, strict=True))
+    return _labelled(folder, rows)
 
 
-def files_by_class(root: Path) -> list[tuple[Path, str]]:
-    """All files below the folders of classes, in order, each with its class."""
-    files = [path for path in sorted(root.glob("*/**/*")) if not path.is_dir()]
-    return [(path, path.relative_to(root).parts[0]) for path in files]
+def files_by_class(root: Path, source: Path) -> list[tuple[Path, str]]:
+    """All files below the folders of classes, in order, each with its class; no link leads out of `source`."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    files: list[Path] = []
+    folders: dict[Path, str] = {}
+    for name, _, names in os.walk(root, onerror=fail, followlinks=True):
+        folder = Path(name)
+        listed = in_source(folder.relative_to(source), source)
+        check_listed_once(folders, _inside(source, folder, listed), listed)
+        files += [folder / file for file in names if folder != root]
+    classes = {file: file.relative_to(root).parts[0].strip() for file in sorted(files)}
+    if "" in classes.values():
+        raise LincBenchError(f"{root} has a class folder whose name is blank. Rename it.")
+    return list(classes.items())
 
 
 def from_csv(path: Path) -> LabelledFiles:
     """Columns `path` (relative to the CSV) and `label`; a column `split` with train, val and test is optional."""
-    rows: list[tuple[Path, str, str | None]] = []
-    for line, row in enumerate(read_rows(path), start=2):
-        label, split = row["label"] or "", row["split"] or "" if "split" in row else None
+    rows: list[_Row] = []
+    for line, row in read_rows(path):
+        label, split = row["label"].strip(), row["split"].strip() if "split" in row else None
         if not label:
             raise LincBenchError(f"Line {line} of {path} has no label.")
         if split is not None and split not in SPLIT_OF_NAME:
             raise LincBenchError(f"Line {line} of {path} has the split '{split}'; expected train, val or test.")
-        rows.append((file_inside(path, line, row["path"] or ""), label, SPLIT_OF_NAME[split] if split else None))
-    return _labelled(path.parent, *zip(*rows, strict=True))
+        listed = in_source(row["path"], path, line)
+        image = file_inside(path.parent, row["path"], listed)
+        rows.append(_Row(image, label, SPLIT_OF_NAME[split] if split else None, listed))
+    return _labelled(path.parent, rows)
 
 
-def read_rows(path: Path) -> list[dict[str, str | None]]:
-    """Of a CSV that has a row per image with at least a path and a label."""
+def read_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """Of a CSV that has a row per image with at least a path and a label: its line, and its cells by their columns."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
+        with regular_file(path).open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)  # or else a quote that is not closed swallows rows
+            lines = [(reader.line_num, cells) for cells in reader if cells]
     except (UnicodeDecodeError, csv.Error) as error:
         raise LincBenchError(f"{path} is not a CSV file in UTF-8 ({error}). Export it again.") from error
-    if not rows:
+    if len(lines) < 2:
         raise LincBenchError(
             f"{path} has no rows; expected a header with the columns path and label, and a row per image."
         )
-    if not {"path", "label"} <= set(rows[0]):
-        columns = ", ".join(str(column) for column in rows[0])
+    header = [known if (known := name.strip().lower()) in COLUMNS else name for name in lines[0][1]]
+    if not {"path", "label"} <= set(header):
+        columns = ", ".join(header)
         hint = " Separate columns by commas." if ";" in columns or "\t" in columns else ""
         raise LincBenchError(f"{path} has the columns {columns}; expected path and label, optionally split.{hint}")
-    if set(REVIEWED) <= set(rows[0]):
-        rows = [{column: restored(cell) if cell else cell for column, cell in row.items()} for row in rows]
-    return rows
+    if doubled := [name for name, count in Counter(header).items() if name and count > 1]:
+        raise LincBenchError(f"{path} has the column {doubled[0]} more than once. Remove or rename one of them.")
+    for line, cells in lines:
+        if len(cells) != len(header):
+            raise LincBenchError(
+                f"Line {line} of {path} has {len(cells)} cells, and its header has {len(header)}. Leave no cell out, "
+                "and put a cell that has a comma into double quotes."
+            )
+    as_meant = restored if set(REVIEWED) <= set(header) else str
+    return [(line, dict(zip(header, map(as_meant, cells), strict=True))) for line, cells in lines[1:]]
 
 
-def file_inside(path: Path, line: int, name: str) -> Path:
-    image = path.parent / name
+def in_source(name: Path | str, source: Path, line: int | None = None) -> str:
+    """How sentences name an image: what is listed, and where."""
+    return f"'{name}' in {f'line {line} of ' if line else ''}{source}"
+
+
+def file_inside(root: Path, name: Path | str, listed: str) -> Path:
+    """The image of that name, if it is a file in `root` or below it, also after links are followed."""
+    whole = regular_file(_inside(root, root / name, listed), listed, "Remove it, or put the image there.")
+    return root / whole.relative_to(root.resolve()) if Path(name).is_absolute() else root / name
+
+
+def _inside(root: Path, path: Path, listed: str) -> Path:
+    """Where links lead to."""
     try:
-        whole, root = image.resolve(), path.parent.resolve()
-        leaves, is_file = not whole.is_relative_to(root), image.is_file()
+        whole = path.resolve()
+        whole.is_file()
     except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle
-        raise LincBenchError(f"Line {line} of {path} names no file in its folder: {name!r} ({error}).") from error
-    if leaves:
-        raise LincBenchError(
-            f"Line {line} of {path} leaves its folder: '{name}'. Put the images beside or below the CSV."
-        )
-    if not is_file:
-        raise LincBenchError(f"Line {line} of {path} names '{name}', which is not a file in {path.parent}.")
-    return path.parent / whole.relative_to(root) if Path(name).is_absolute() else image
+        raise LincBenchError(f"{listed} names no file in its folder ({error}).") from error
+    if not whole.is_relative_to(root.resolve()):
+        raise LincBenchError(f"{listed} leaves its folder: it leads to {whole}. Put the images themselves into {root}.")
+    return whole
 
 
-def _labelled(root: Path, paths: Sequence[Path], names: Sequence[str], splits: Sequence[str | None]) -> LabelledFiles:
-    class_names, labels = numbered(names)
-    split_of = stratified_split(labels) if splits[0] is None else splits
+def check_listed_once(known: dict[Path, str], file: Path, listed: str) -> None:
+    """Adds a file, by its real path, to those that are known."""
+    if other := known.get(file):
+        raise LincBenchError(f"{listed} is the same as {other}. Keep one of them.")
+    known[file] = listed
+
+
+def _labelled(root: Path, rows: Sequence[_Row]) -> LabelledFiles:
+    known: dict[Path, str] = {}
+    for row in rows:
+        check_listed_once(known, row.path.resolve(), row.listed)
+    class_names, labels = numbered([row.label for row in rows])
+    if rows[0].split is None:
+        split_of = stratified_split(labels).tolist()
+        written = [f"np.str_({split!r})" for split in split_of]  # as the first identities had it
+    else:
+        split_of = [row.split for row in rows]
+        written = list(map(repr, split_of))
+    digests = [file_digest(row.path) for row in rows]
     described = (
-        repr((path.relative_to(root).as_posix(), label, split, file_digest(path))).encode()
-        for path, label, split in zip(paths, labels.tolist(), split_of, strict=True)
+        f"({row.path.relative_to(root).as_posix()!r}, {label}, {split}, {digest!r})".encode()
+        for row, label, split, digest in zip(rows, labels.tolist(), written, digests, strict=True)
     )
     members = {name: [i for i, split in enumerate(split_of) if split == name] for name in KEY_OF_SPLIT}
     return LabelledFiles(
         f"sha256:{bytes_digest(chain([repr(class_names).encode()], described))}",
         class_names,
-        {name: Split(FileImages([paths[i] for i in rows]), labels[rows]) for name, rows in members.items()},
+        {
+            name: Split(FileImages([rows[i].path for i in members], [digests[i] for i in members]), labels[members])
+            for name, members in members.items()
+        },
     )
 
 

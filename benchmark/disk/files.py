@@ -142,6 +142,8 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 def read_json(path: Path) -> Json:
     """A file that is not there, or damaged, is one of `UNREADABLE`, as is a key that its value lacks."""
+    if path.is_fifo():  # opening it would wait for whoever writes
+        raise OSError(errno.EINVAL, "Not a file but a pipe", str(path))
     return json.loads(path.read_bytes())
 
 

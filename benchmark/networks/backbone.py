@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from benchmark.errors import LincBenchError, unknown_name
+from benchmark.errors import unknown_name
 from benchmark.identity import file_digest
+from benchmark.paths import regular_file
 
 # Those the studies use and those people ask for first; any other timm name works as well.
 SUGGESTED = {
@@ -60,6 +61,4 @@ def weights_identity(name: str, weights_file: Path | None) -> str:
     file = weights_path(name, weights_file)
     if file is None:
         return "hub"
-    if not file.is_file():
-        raise LincBenchError(f"The weights file {file} does not exist. Check --weights.")
-    return f"sha256:{file_digest(file)}"
+    return f"sha256:{file_digest(regular_file(file, f'The weights file {file}', 'Check --weights.'))}"

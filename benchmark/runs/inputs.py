@@ -7,6 +7,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from benchmark.data.copies import copies_sentence
 from benchmark.data.datasets import Dataset
 from benchmark.disk import UNREADABLE, atomic_file
 from benchmark.errors import LincBenchError, error_message
@@ -30,6 +31,8 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
         units = [unit for unit in incomplete if unit.info == info]
         try:
             dataset = dataset_of(units[0], plan.sources)
+            if sentence := copies_sentence(dataset):
+                progress.say_once(f"warning: {sentence}")
             for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
             for unit in {unit.run.noise_id: unit for unit in units}.values():
