@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
+from benchmark.audit.audited_data import write_digits
 from benchmark.audit.ranking import HELD_OUT
 from benchmark.audit.settings import DETECTORS
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, RANDOM, count_table, trial_groups
@@ -43,6 +44,12 @@ def _try(folder: Path, code: str = "abc1234") -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("benchmark.disk.provenance.commit", lambda: code)
         return main(["try-audit", str(folder / "four.npz"), "--results", str(folder / "results"), *options])
+
+
+def test_digits_are_written_as_medmnist_lays_them_out(tmp_path: Path) -> None:
+    with np.load(write_digits(tmp_path)) as file:
+        parts = [f"{split}_{part}" for split in ("train", "val", "test") for part in ("images", "labels")]
+        assert file.files == parts
 
 
 @pytest.mark.long

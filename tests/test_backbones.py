@@ -152,6 +152,16 @@ def test_weights_of_another_architecture_are_refused_by_name(tmp_path: Path) -> 
         load_backbone(Backbone("vit_small_patch16_224", 32), 3, tmp_path / "tiny.safetensors", 0, CPU)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+def test_weights_that_are_no_numbers_are_named(tmp_path: Path, value: float) -> None:
+    state = tiny_vit(32).state_dict()
+    state["blocks.3.attn.qkv.weight"] = state["blocks.3.attn.qkv.weight"].double()
+    state["blocks.3.attn.qkv.weight"][0, :2] = value
+    save_file(state, tmp_path / "tiny.safetensors")
+    with pytest.raises(LincBenchError, match=r"2 of .* numbers of blocks\.3\.attn\.qkv\.weight .* are not finite"):
+        load_backbone(Backbone("vit_tiny_patch16_224", 32), 3, tmp_path / "tiny.safetensors", 0, CPU)
+
+
 def test_a_weights_file_cannot_run_code(tmp_path: Path) -> None:
     class Bomb:
         def __reduce__(self):

@@ -10,7 +10,7 @@ from PIL import Image
 from rich.console import Console
 
 from benchmark.cli.command_line import main
-from benchmark.disk import ResultsFolder
+from benchmark.disk import Manifest, Output, ResultsFolder, code_digest
 from benchmark.execution.progress import Progress
 from benchmark.runs.scores import has_scores
 
@@ -53,6 +53,34 @@ def test_status_of_notes_that_cannot_be_read(content: str, tmp_path: Path, capsy
     assert progress._epochs_left(results) == 7
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        *NO_JSON_OF_OURS,
+        *('{"page": []}', '{"page": null}', '{"page": {"made_from": "x"}}', '{"page": {"files": {}}}'),
+        *('{"page": {"made_from": "x", "files": []}}', '{"page": {"made_from": "x", "files": {"a": null}}}'),
+        *(
+            '{"tables/": {"made_from": "x", "files": {"a": "b"}}}',
+            '{"tables": {"made_from": "x", "files": {"a": "b"}}}',
+        ),
+        '{"page": {"made_from": "x", "files": {"a\\u0000": "b"}}}',
+        '{"page": {"made_from": "x", "files": {"report.html": null}}}',
+        '{"tables/a": {"made_from": "x", "files": {"a.md": null}}}',
+    ],
+    ids=lambda text: text[:60],
+)
+def test_a_manifest_that_no_report_wrote_counts_as_absent(content: str, tmp_path: Path) -> None:
+    results = ResultsFolder(tmp_path)
+    own = write(tmp_path / "own.csv", "mine")
+    write(results.manifest, content)
+    manifest = Manifest(results)
+    assert not manifest.is_current("x")
+    assert manifest.current("page", "x") is None
+    manifest.write({"page": Output("x", {"report.html": b"page"})})
+    assert Manifest(results).is_current("x")
+    assert own.read_text() == "mine"
+
+
 @no_json_of_ours
 def test_a_list_that_no_audit_wrote_is_refused(content: str, fails: Callable[..., str], tmp_path: Path) -> None:
     path = write(tmp_path / "samples.audit.json", content)
@@ -90,3 +118,10 @@ def test_scores_whose_notes_cannot_be_read_count_as_missing(content: str, tmp_pa
     np.save(tmp_path / "x.npy", np.zeros(3))
     write(tmp_path / "x.json", content)
     assert not has_scores(tmp_path / "x.npy", 3)
+
+
+def test_a_pattern_that_matches_no_code_is_an_error() -> None:
+    """A file that was moved would no longer make the report anew."""
+    assert code_digest("disk/*.py") != code_digest("disk/schema.py")
+    with pytest.raises(ValueError, match=r"no file is called disk/moved\.py"):
+        code_digest("disk/*.py", "disk/moved.py")

@@ -21,8 +21,11 @@ from detectors.grand import GraNd
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small(odd_or_even: Path) -> Iterator[Study]:
-    """A study of the suite, as far as the command line knows: two seeds, one detector that averages over them."""
+def small(odd_or_even: Path, quick_run: Path) -> Iterator[Study]:
+    """A study of the suite, as far as the command line knows: two seeds, one detector that averages over them.
+
+    The folder that all tests share is made before reports are left out, since others read its report.
+    """
     line_up = LineUp("original", (detector_named("LiNC"), detector_named("AUM"), EL2N()))
     training, backbone = TrainingSettings(epochs=3, batch_size=64), Backbone(image_size=32)
     grid = Grid((str(odd_or_even),), (0.2,), training_seeds=(0, 1), training=training, backbone=backbone)
@@ -97,6 +100,7 @@ def test_the_same_seed_picks_the_same_rows(made: Path, small: Study) -> None:
 
 
 def test_rows_that_nobody_can_make_here_are_said_to_be_so(fails: Callable[..., str], quick_run: Path) -> None:
+    assert (quick_run / "report.html").exists(), "whichever file of tests is the first to ask for it"
     said = fails("verify", "paper-auc", "--results", quick_run)
     assert "can be made again with these options" in said
     assert "--dataset NAME=PATH" in said

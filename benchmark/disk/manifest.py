@@ -1,14 +1,13 @@
 """What the report wrote into a results folder, and from what: current outputs are kept, only listed files deleted."""
 
 import hashlib
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmark.disk.files import write_bytes, write_json
+from benchmark.disk.files import UNREADABLE, read_json, write_bytes, write_json
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.identity import Json
 
@@ -33,10 +32,9 @@ class Manifest:
     def __init__(self, results: ResultsFolder):
         self._results = results
         try:
-            outputs = json.loads(results.manifest.read_text())
-        except (OSError, ValueError):
-            outputs = {}
-        entries = outputs.items() if isinstance(outputs, dict) else ()
+            entries = read_json(results.manifest).items()
+        except UNREADABLE:
+            entries = ()
         self._outputs: dict[str, Json] = {name: output for name, output in entries if _is_own(name, output)}
 
     def is_current(self, made_from: str) -> bool:
@@ -91,7 +89,9 @@ class Manifest:
 def _is_own(name: str, output: Json) -> bool:
     """Whether the report can have written this entry; another may have changed the file, to have others deleted."""
     files = output.get("files") if isinstance(output, dict) else None
-    return isinstance(files, dict) and all(OWN_FILE.fullmatch(f"{name}/{file}") for file in files)
+    return isinstance(files, dict) and all(
+        isinstance(digest, str) and OWN_FILE.fullmatch(f"{name}/{file}") for file, digest in files.items()
+    )
 
 
 def _content_digest(path: Path) -> str | None:
@@ -105,6 +105,9 @@ def _digest(content: bytes) -> str:
 def code_digest(*patterns: str, libraries: Collection[str] = ()) -> str:
     """Of source files below `benchmark/`, and of the versions of libraries."""
     digest = hashlib.sha256(repr([(name, version(name)) for name in sorted(libraries)]).encode())
-    for path in sorted({path for pattern in patterns for path in PACKAGE.glob(pattern) if path.is_file()}):
+    files = {pattern: [path for path in PACKAGE.glob(pattern) if path.is_file()] for pattern in patterns}
+    if missing := [pattern for pattern, found in files.items() if not found]:
+        raise ValueError(f"no file is called {', '.join(missing)}, so a change of it would go unnoticed")
+    for path in sorted({path for found in files.values() for path in found}):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -128,6 +128,13 @@ def fit_state_dict(model: Any, state: dict[str, Tensor], name: str, path: Path) 
         raise LincBenchError(
             f"{refused}{'; '.join(misfits[:5])}{more}. Check --backbone and --weights against each other."
         )
+    for key, tensor in body.items():
+        if not tensor.isfinite().all():
+            count = f"{int((~tensor.isfinite()).sum()):,} of {tensor.numel():,}"
+            raise LincBenchError(
+                f"{count} numbers of {key} in {path} are not finite (NaN or infinite): the file is damaged, or its "
+                "training diverged. Choose another with --weights FILE."
+            )
     return body
 
 
