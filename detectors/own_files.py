@@ -7,7 +7,7 @@ from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
 
-from benchmark.errors import LincBenchError, unknown_name
+from benchmark.errors import LincBenchError, error_message, unknown_name
 from benchmark.identity import OWN_MODULE, file_digest
 from benchmark.names import check_title
 from benchmark.paths import typed_path
@@ -36,10 +36,11 @@ def load_detector(argument: str) -> Detector:
         raise LincBenchError(f"{argument} lacks {missing}; detectors/base.py says what a detector must have.")
     try:
         detector = detector_class()
-        for check in ("frozen value", "JSON round trip"):
+        for check in ("frozen value", "JSON round trip", "declarations"):
             CHECKS[check](detector)
-    except (AssertionError, TypeError) as error:
-        raise LincBenchError(f"{argument} cannot be used: {error}") from error
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, AssertionError | TypeError) else error_message(error)
+        raise LincBenchError(f"{argument} cannot be used: {why}") from error
     check_title("detector", detector.name)
     return detector
 
@@ -58,9 +59,9 @@ def load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise LincBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}).") from error
+        raise LincBenchError(f"{path} cannot be imported ({error_message(error)}).") from error
     return module
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.errors import error_message
 from benchmark.identity import settings_of
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, Example, RunRecord, RunShape, Signal
+from benchmark.training import Recipe
 from detectors.base import Detector
 
 RTOL = 1e-9
@@ -33,8 +35,8 @@ def check_detector(detector: Detector) -> None:
         except AssertionError as failure:
             if expected is None:
                 problems.append(f"{name}: {failure}")
-        except Exception as error:
-            problems.append(f"{name}: score() raised {type(error).__name__}: {error}. It has to cope with this record.")
+        except (Exception, SystemExit) as error:
+            problems.append(f"{name}: score() raised {error_message(error)}. It has to cope with this record.")
         else:
             if expected is not None:
                 problems.append(f"{name}: passes, although expected_failures says '{expected}'. Remove that entry.")
@@ -122,6 +124,15 @@ def _rebuilt(kind: Any, settings: dict[str, Any]) -> Any:
             value = _rebuilt(type(field.default), value)
         values[field.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
+
+
+def _declarations(detector: Detector) -> None:
+    needs, recipe = detector.needs, detector.training
+    assert isinstance(needs, tuple) and all(isinstance(signal, Signal) for signal in needs), (  # noqa: PT018
+        f"`needs` is {needs!r}; expected a tuple of signals, such as (TRAIN_LOGITS,)."
+    )
+    assert isinstance(recipe, Recipe), f"`training` is {recipe!r}; expected a recipe, such as Standard()."
+    assert callable(detector.score), f"`score` is {detector.score!r}; expected a method that takes a record."
 
 
 def _one_finite_number_each(detector: Detector) -> None:
@@ -245,6 +256,7 @@ def _identical_samples(detector: Detector) -> None:
 CHECKS: dict[str, Callable[[Detector], None]] = {
     "frozen value": _is_a_value,
     "JSON round trip": _json_round_trip,
+    "declarations": _declarations,
     "one finite number each": _one_finite_number_each,
     "deterministic": _deterministic,
     "leaves the record alone": _leaves_the_record_alone,

@@ -150,7 +150,12 @@ class Resigned(Right):
     expected_failures: ClassVar[dict[str, str]] = {"sample order": "I thought so"}
 
 
+class NamesItsNeeds(Right):
+    needs = ("eval_logits",)  # type: ignore[assignment]
+
+
 WRONG = [
+    (NamesItsNeeds, "declarations", "expected a tuple of signals"),
     (Unhashable, "frozen value", "frozen=True"),
     (Imaginary, "JSON round trip", "use numbers, strings, tuples"),
     (WrongShape, "one finite number each", "one number per sample"),

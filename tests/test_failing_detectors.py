@@ -1,5 +1,6 @@
 """Detectors from files that exit, crash, loop or lie: each is a failed row or a sentence, and the others are scored."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -119,3 +120,62 @@ def test_two_detectors_that_end_their_process_are_two_failed_rows(
     assert "exit code 4" in rows.loc["other", "reason"]
     assert (rows.drop(index=["mine", "other"])["status"] == "ok").all()
     assert score_bytes(results) == score_bytes(quick_run)
+
+
+HEAD = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from benchmark.record import TRAIN_LOGITS, Signal
+from detectors.base import Detector
+"""
+MINE = """
+@dataclass(frozen=True)
+class Mine(Detector):
+    name: ClassVar[str] = "mine"
+    {needs}
+    {score}
+"""
+NEEDS, SCORE = "needs = (TRAIN_LOGITS,)", "def score(self, record): return np.zeros(len(record.given_labels))"
+PROPERTY = "@property\n    def needs(self): {}"
+
+
+def mine(needs: str = NEEDS, score: str = SCORE) -> str:
+    return HEAD + MINE.format(needs=needs, score=score)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (mine(needs="needs = 'train_logits'"), "`needs` is 'train_logits'; expected a tuple of signals, such as"),
+        (mine(needs="needs = [TRAIN_LOGITS]"), "expected a tuple of signals"),
+        (mine(needs="needs = ('train_logits',)"), "expected a tuple of signals"),
+        (mine(needs="needs = (Signal,)"), "expected a tuple of signals"),
+        (mine(needs="needs = None"), "expected a tuple of signals"),
+        (mine(needs="def needs(self): return (TRAIN_LOGITS,)"), "expected a tuple of signals"),
+        (mine(needs=PROPERTY.format("raise KeyError('x')")), "KeyError: 'x'"),
+        (mine(needs=PROPERTY.format("sys.exit(0)")), "SystemExit: 0"),
+        (mine(needs="pass"), "lacks needs"),
+        (mine(score="pass"), "lacks score"),
+        (mine(score="score = 3"), "`score` is 3; expected a method that takes a record"),
+        (mine(score=f"{SCORE}\n    training = 'standard'"), "`training` is 'standard'; expected a recipe"),
+        (mine(score=f"{SCORE}\n    def __post_init__(self): raise ValueError('no')"), "ValueError: no"),
+        (mine(score=f"{SCORE}\n    def __post_init__(self): sys.exit(0)"), "SystemExit: 0"),
+        (mine(score=f"{SCORE}\n    def __eq__(self, other): return 1 / 0"), "ZeroDivisionError"),
+        (f"{mine()}\ndef (:", "own.py cannot be imported (SyntaxError"),
+        (f"import torch.nosuch\n{mine()}", "own.py cannot be imported (ModuleNotFoundError"),
+        (f"{mine()}\nsys.exit(0)", "own.py cannot be imported (SystemExit: 0)"),
+        (f"{mine()}\nimport sys; sys.exit('bye')", "own.py cannot be imported (SystemExit: bye)"),
+        ("\0", "own.py cannot be imported (SyntaxError"),
+        ("\ud800".encode("utf-8", "surrogatepass"), "own.py cannot be imported (SyntaxError"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "profile"])
+def test_a_file_whose_detector_cannot_be_used_is_told_in_a_sentence_before_anything_is_trained(
+    text: str | bytes, says: str, command: str, fails: Callable[..., str], tmp_path: Path
+) -> None:
+    file = tmp_path / "own.py"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    assert says in fails(command, "--detector", f"{file}:Mine", "--results", tmp_path / "results")
+    assert not (tmp_path / "results").exists()

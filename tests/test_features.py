@@ -2,6 +2,7 @@
 
 import shutil
 from collections import namedtuple
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.cli.command_line import main
 from benchmark.data.datasets import Dataset, Split, load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.networks import Backbone
@@ -239,3 +241,27 @@ def test_preprocess_takes_grey_colour_and_any_shape() -> None:
     assert batch.shape == (2, 3, 16, 16)
     assert torch.equal(batch[0], torch.ones(3, 16, 16))
     assert torch.equal(batch[1], -torch.ones(3, 16, 16))
+
+
+@pytest.mark.parametrize("name", ["linked", ".partial-linked"])
+def test_of_a_linked_store_only_the_link_is_removed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
+    """A store may lie on another disk, or a link may point to anything."""
+    precious, features = tmp_path / "precious", tmp_path / "results" / "features"
+    for folder in (precious, features / "own"):
+        folder.mkdir(parents=True)
+        np.save(folder / "features.npy", np.zeros(10))
+    (features / name).symlink_to(precious)
+    (features / ".partial-dangling").symlink_to(tmp_path / "nowhere")
+    (features / "a file").write_text("not a store")
+    assert main(["features", "list", "--results", str(tmp_path / "results")]) == 0
+    assert "a file" not in capsys.readouterr().out
+    for bad in ("../features/own", f"{features}/own", "own/", ".", "..", "a file"):
+        assert "no feature store called" in fails("features", "clean", bad, "--results", tmp_path / "results")
+    assert main(["features", "clean", "linked", "dangling", "--results", str(tmp_path / "results")]) == 0
+    assert "2 removed, 0 bytes freed" in capsys.readouterr().out
+    assert (precious / "features.npy").exists()
+    assert sorted(path.name for path in features.iterdir()) == ["a file", "own"]
+    assert main(["features", "clean", "--all", "--results", str(tmp_path / "results")]) == 0
+    assert [path.name for path in features.iterdir()] == ["a file"]

@@ -6,7 +6,6 @@ ranking would be that of *held-out*, so there only its count is new. Each detect
 too. The truth is what the data said before; errors that they had already count as right.
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,7 @@ from benchmark.audit.ranking import HELD_OUT, Ranked, rank_column, rank_labels
 from benchmark.audit.settings import DETECTORS, AuditSettings
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, COUNTS, PRECISIONS, RANDOM
 from benchmark.data import NoiseSettings
-from benchmark.disk import ResultsFolder, locked, provenance_columns
+from benchmark.disk import ResultsFolder, locked, provenance_columns, remove
 from benchmark.disk.tables import matches, merge_rows, read_as_text
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
@@ -102,7 +101,7 @@ def _run(
     ranked = rank_labels(flipped, work, own, Progress(Console(quiet=True)), lambda text: None)
     probabilities_NK = out_of_sample_probabilities(ranked.embedding, labels, len(truth.class_names), noise.seed)
     for folder in work.all_runs():  # hundreds of megabytes; features are kept for the next trial
-        shutil.rmtree(folder)
+        remove(folder)
     precisions: list[Row] = [
         {"method": method, "first": first, "precision": is_wrong[order[: max(1, round(first * len(order)))]].mean()}
         for method, order in _orders(ranked, flipped, probabilities_NK, noise.seed).items()

@@ -16,6 +16,7 @@ from benchmark.disk.files import (
     new_array,
     open_array,
     read_json,
+    remove,
     write_checksums,
     write_json,
     write_text,

@@ -80,6 +80,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def remove(path: Path) -> None:
+    """A file, or a folder with all it holds; of a link only the link. Nothing, if it is absent."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
+
+
 def is_transient(error: BaseException) -> bool:
     """Whether it says nothing about the file: the disk is unavailable, memory is full, or permission is missing."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in FILE_ERRORS)

@@ -27,6 +27,7 @@ from benchmark.disk import (
     new_array,
     open_array,
     read_json,
+    remove,
     slug,
     write_checksums,
     write_json,
@@ -95,7 +96,7 @@ def begin_store(
     if _is_resumable(partial, total):
         check_weights(folder, model)
     else:
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
         partial.mkdir(parents=True)
         shape, dtype = (total, *feature_shape(model, backbone)), np.dtype(backbone.feature_dtype)
         needed, free = math.prod(shape) * dtype.itemsize, shutil.disk_usage(partial).free
@@ -167,15 +168,15 @@ def stores_in(folder: Path) -> list[Path]:
 
 
 def store_bytes(folder: Path) -> int:
-    files = [part / "features.npy" for part in (folder, _partial(folder))]
+    """Of a linked store none, since removing it frees none."""
+    files = [part / "features.npy" for part in (folder, _partial(folder)) if not part.is_symlink()]
     return sum(file.stat().st_size for file in files if file.exists())
 
 
 def remove_store(folder: Path) -> None:
     """Finished or not; the caller holds its lock."""
     for part in (folder, _partial(folder)):
-        if part.exists():
-            shutil.rmtree(part)
+        remove(part)
 
 
 def _partial(folder: Path) -> Path:
