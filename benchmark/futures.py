@@ -1,6 +1,7 @@
-"""Calls on an executor: their results as they complete, and which errors mean a lost worker."""
+"""Calls on an executor and in the background: results as they complete, who pays for them, and lost workers."""
 
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from typing import Any, TypeVar
@@ -44,6 +45,18 @@ def call(function: Callable[..., T], /, *arguments: Any, **named: Any) -> T:
         if is_sent:
             raise
         raise RuntimeError(error_message(error)) from error
+
+
+_background = threading.local()
+
+
+def charge_background(seconds: float) -> None:
+    """Charges this thread for the processor time that another thread spent on its behalf."""
+    _background.seconds = background_seconds() + seconds
+
+
+def background_seconds() -> float:
+    return getattr(_background, "seconds", 0.0)
 
 
 def is_lost_worker(error: Exception) -> bool:

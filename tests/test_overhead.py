@@ -39,7 +39,7 @@ from benchmark.overhead.charges import (
 )
 from benchmark.overhead.figures import CAPTIONS, overhead_drawings
 from benchmark.overhead.growth import Point
-from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, measure_round, measure_seconds
+from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, Workbench, measure_round, measure_seconds
 from benchmark.overhead.memory import peak_memory
 from benchmark.overhead.setups import synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
@@ -213,18 +213,44 @@ def test_time_of_other_programs_is_charged_to_nobody() -> None:
     assert history.seconds["recording for a signal"] < 0.1
 
 
-def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> None:
-    """Not to whose clock happens to run while another thread reads."""
+def slow_to_read(bench: Workbench) -> Workbench:
+    """Each batch of it takes 20 ms of another thread."""
 
     class SlowRows:
         def __getitem__(self, rows: np.ndarray) -> np.ndarray:
             work(0.02)
             return features[rows]
 
-    bench = small(tmp_path)
     features = np.asarray(bench.data.train.features[np.arange(256)])
-    train = replace(bench.data.train, features=SlowRows())
-    slow = replace(bench, data=replace(bench.data, train=train))
+    slow = {name: replace(getattr(bench.data, name), features=SlowRows()) for name in ("train", "validation", "test")}
+    return replace(bench, data=replace(bench.data, **slow))
+
+
+@pytest.mark.parametrize(
+    ("detector", "charge", "batches"),
+    [
+        ("GraNd", recording("gradient_norms-epoch=10"), 256 // 16),
+        ("nearest neighbours", recording("embedding"), 1),
+        ("mean loss", Charge(PASS, ("eval_logits",)), 2),
+        ("confident learning", Charge("held-out predictions", ("held_out_logits",)), 5),
+        ("AUM", EVALUATION, 2 * 2),
+    ],
+)
+def test_reading_ahead_is_charged_to_whatever_asked_for_it(
+    detector: str, charge: Charge, batches: int, tmp_path: Path
+) -> None:
+    bench = small(tmp_path)
+    usual, slow = (
+        one.run(variant_for([detector_named(detector)]), tmp_path / name).laps
+        for name, one in (("usual", bench), ("slow", slow_to_read(bench)))
+    )
+    assert sum(slow[charge]) - sum(usual[charge]) > 0.8 * 0.02 * batches, sorted(map(str, slow))
+
+
+def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> None:
+    """Not to whose clock happens to run while another thread reads."""
+    bench = small(tmp_path)
+    slow = slow_to_read(bench)
     for one, least in ((bench, 0.0), (slow, 0.02 * 2 * 2)):
         laps = one.run(Variant(Standard(), (TRAIN_LOGITS,)), tmp_path / str(least)).laps
         assert sum(laps[recording("train_logits")]) < 0.02

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmark.futures import charge_background
+
 Change = Callable[[Tensor], Tensor]
-OnRead = Callable[[float], None]  # of seconds
 
 
 class Rows(Protocol):
@@ -28,12 +29,10 @@ class LabelledFeatures:
     labels: Tensor
     rows: np.ndarray | None = None  # of `features`, if not all of them
 
-    def batches(
-        self, order: Tensor, size: int, change: Change | None = None, on_read: OnRead = lambda seconds: None
-    ) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(self, order: Tensor, size: int, change: Change | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Indices and features, batch by batch; each is gathered in the background while the one before is used.
 
-        `on_read` is called with the processor time that each batch took to read, when it is handed over.
+        The thread that asks is charged for the processor time of each batch when it is handed over.
         """
 
         def read(indices: Tensor) -> tuple[Tensor, Tensor, float]:
@@ -51,12 +50,12 @@ class LabelledFeatures:
                 if following is not None:
                     upcoming = reader.submit(read, following)
                 indices, batch, seconds = ready.result()
-                on_read(seconds)
+                charge_background(seconds)
                 yield indices, batch
 
-    def in_order(self, size: int, on_read: OnRead = lambda seconds: None) -> Iterator[Tensor]:
+    def in_order(self, size: int) -> Iterator[Tensor]:
         everyone = torch.arange(len(self.labels), device=self.labels.device)
-        return (batch for _, batch in self.batches(everyone, size, on_read=on_read))
+        return (batch for _, batch in self.batches(everyone, size))
 
     def subset(self, rows: np.ndarray) -> "LabelledFeatures":
         own = rows if self.rows is None else self.rows[rows]

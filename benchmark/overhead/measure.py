@@ -65,7 +65,6 @@ class Workbench:
         stopwatch, began = Stopwatch(self.settings.device, self.settings.threads), time.perf_counter()
         started = stopwatch.elapsed
         history, left_behind = variant.recipe.run(job)
-        stopwatch.add_background(history.stopwatch.background)
         outside_clocks = stopwatch.elapsed - started - sum(history.seconds.values())
         labels, keys = self.data.train.labels.cpu().numpy(), [signal.key for signal in variant.signals]
         record = write_record(folder, {}, labels, self.data.num_classes, history, left_behind, keys, began)

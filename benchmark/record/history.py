@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmark.futures import background_seconds
+
 
 @dataclass(frozen=True)
 class RunShape:
@@ -45,27 +47,22 @@ PASS_OF_OBJECTIVE = Charge(PASS, THE_OBJECTIVE)
 class Stopwatch:
     """Processor time of this thread, which other programs change far less than the time on the wall.
 
-    Waiting for a disk is then not counted, nor is what other threads do, unless it is added as
-    `background`. With several threads per run, or on an accelerator, wall time is measured instead.
+    Waiting for a disk is then not counted, nor is what other threads do, except reading ahead for this one. With
+    several threads per run, or on an accelerator, wall time is measured instead.
     """
 
     device: str = "cpu"
     threads: int = 1
-    background: float = 0.0  # seconds of threads that read ahead
 
     @property
     def counts_processor_time(self) -> bool:
         return self.device == "cpu" and self.threads == 1
 
-    def add_background(self, seconds: float) -> None:
-        if self.counts_processor_time:
-            self.background += seconds
-
     @property
     def elapsed(self) -> float:
         """Since an arbitrary moment: only differences have a meaning."""
         if self.counts_processor_time:
-            return time.thread_time() + self.background
+            return time.thread_time() + background_seconds()
         if self.device != "cpu":  # it works asynchronously, and the next clock would be charged for its work
             import torch
 
@@ -108,6 +105,5 @@ class History:
         return {str(charge): sum(laps) for charge, laps in self.laps.items()}
 
     def add_time_of(self, other: "History") -> None:
-        self.stopwatch.background += other.stopwatch.background
         for charge, laps in other.laps.items():
             self.laps[charge] += laps

@@ -31,14 +31,13 @@ def train(
     order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
     labels, history = data.train.labels, History(stopwatch=Stopwatch(settings.device, settings.threads))
-    on_read = history.stopwatch.add_background
     for recorder in _clocked(recorders, history):
         recorder.at_start()
     for epoch in range(1, settings.epochs + 1):
         loss_sum, correct = 0.0, 0
         shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
         with history.clock(STEPS):
-            for indices, features in data.train.batches(shuffled, settings.batch_size, change, on_read):
+            for indices, features in data.train.batches(shuffled, settings.batch_size, change):
                 outputs = tail(features)
                 optimiser.zero_grad()
                 with history.clock(OBJECTIVE):  # with its gradient: then a method's own time is known exactly
@@ -56,7 +55,7 @@ def train(
         if not math.isfinite(loss_sum):
             raise LincBenchError(f"Training diverged: loss {loss_sum} in epoch {epoch}. Lower the learning rate.")
         row = {"epoch": epoch, "train_loss": loss_sum / len(labels), "train_accuracy": correct / len(labels)}
-        predict_train = Predict(lambda: _timed_pass(logits_by_batch(tail, data.train, on_read), history))
+        predict_train = Predict(lambda: _timed_pass(logits_by_batch(tail, data.train), history))
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
         for recorder in _clocked(recorders, history):
@@ -102,10 +101,8 @@ def predict(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Tensor
 
 
 @torch.no_grad()
-def logits_by_batch(
-    tail: Callable[[Tensor], Tensor], split: LabelledFeatures, on_read: Callable[[float], None] = lambda seconds: None
-) -> Iterator[Tensor]:
-    yield from map(tail, split.in_order(256, on_read))
+def logits_by_batch(tail: Callable[[Tensor], Tensor], split: LabelledFeatures) -> Iterator[Tensor]:
+    yield from map(tail, split.in_order(256))
 
 
 def _evaluate(tail: Callable[[Tensor], Tensor], data: TrainingData, history: History) -> dict[str, float]:
