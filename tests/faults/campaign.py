@@ -1,59 +1,127 @@
-"""Faults of many kinds, each at a moment drawn at random, and what must hold after every one of them."""
+"""A campaign of faults, each at a moment drawn at random, and what must hold after every one of them."""
 
-import errno
+import io
 import json
-import os
 import random
 import shutil
-import signal
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import subprocess
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from benchmark.cli.command_line import main
 from benchmark.disk import files as storage
+from benchmark.disk.manifest import Manifest
+from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import STUDY_TABLES
+from benchmark.display.canvas import Drawing
 from tests.conftest import score_bytes
-from tests.test_interruptions import Quick, epoch_of_any_run, start, wait_for
+from tests.faults.processes import Forked
+from tests.snapshot import snapshot
+from tests.test_interruptions import Quick, start
 
-EPOCHS = 12
-
-
-class PowerCut(BaseException):
-    """Nothing that we wrote can catch it."""
+ANOTHER = "another"  # a study whose rows are in the tables from the beginning, and stay there
+REPORTS = 0.2  # share of the faults whose commands make the report too, which takes as long as a run
+REAL_COMMANDS = 0.2  # share of processes that are started as a user does, imports included
+PRECIOUS = ("thesis.md", "data.csv", "report.html", "report.json", "roc_curves.svg", "roc_curves.pdf", "a/b.png")
 
 
 @dataclass
 class Campaign:
-    """A results folder that faults happen to; `whole` is the same study without any."""
+    """A results folder that faults happen to, among files that are nobody's business; `quick_run` had no faults."""
 
     quick: Quick
-    whole: Path
-    results: Path
+    quick_run: Path
+    home: Path
     chance: random.Random
     injected: dict[str, int] = field(default_factory=dict)
+    makes_report: bool = False
 
-    def inject(self, kind: str) -> None:
+    def inject(self, kind: str, fault: "Fault") -> None:
         """One fault, then the same command, then everything is compared. A fault that came too late comes again."""
+        self.makes_report = self.chance.random() < REPORTS
         struck = False
         while not struck:
-            shutil.rmtree(self.results, ignore_errors=True)
-            struck = KINDS[kind](self)
+            self.begin()
+            struck = fault(self)
         self.injected[kind] = self.injected.get(kind, 0) + 1
-        finished = self.finished_runs()
+        finished, outside = self.finished_runs(), self.outside()
         assert self.command() == 0, f"after {kind}"
         self.compare(kind)
         assert finished.items() <= self.finished_runs().items(), f"after {kind} a whole record was trained again"
+        assert self.outside() == outside, f"after {kind} files outside changed"
+
+    @property
+    def results(self) -> Path:
+        return self.home / "work" / "results"
+
+    @cached_property
+    def whole(self) -> Path:
+        """The same study without any fault, in a folder that has another study's rows."""
+        whole = Path(shutil.copytree(self.quick_run, self.home / "whole"))
+        for table in whole.glob("*.csv"):
+            rows = read_text(table)
+            also = rows.assign(run="a-" + rows["run"]) if "run" in rows else rows.copy()
+            if "study" in rows:
+                also["study"] = ANOTHER
+            merged = pd.concat([also, rows]).sort_values(
+                [name for name in ("study", "run") if name in rows], kind="stable"
+            )
+            merged.to_csv(table, index=False)
+        return whole
+
+    def begin(self) -> None:
+        """A results folder with the other study's rows and nothing else, beside files that no command may touch."""
+        for folder in (self.home / "work", self.home / "precious", self.home / "elsewhere"):
+            if folder.is_symlink():
+                folder.unlink()
+            shutil.rmtree(folder, ignore_errors=True)
+            for name in PRECIOUS:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(f"{name} of {folder.name}")
+        self.results.mkdir()
+        for table in self.whole.glob("*.csv"):
+            rows = read_text(table)
+            is_other = rows["study"] == ANOTHER if "study" in rows else rows["run"].str.startswith("a-")
+            rows[is_other].to_csv(self.results / table.name, index=False)
 
     def command(self) -> int:
-        return main([*self.quick, "--workers", "1", "--results", str(self.results)])
+        return self.run([*self.quick, "--workers", "1", "--results", str(self.results)])[0]
+
+    def run(self, arguments: list[str]) -> tuple[int, str]:
+        """A command line in this process, from a folder of its own: its exit code, and what it said, in a sentence."""
+        code, said = self.run_any(arguments)
+        assert code == 0 or "error: " in said or "failed: " in said, said
+        return code, said
+
+    def run_any(self, arguments: list[str]) -> tuple[int, str]:
+        """The same for a command that may say in a table what is wrong."""
+        said = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, chdir(self.home / "elsewhere"):
+            if not self.makes_report:
+                patch.setattr("benchmark.cli.studies.make_report", lambda *_: None)
+                patch.setattr("benchmark.display.canvas.Drawing.render", _plain_figure)
+            with redirect_stdout(said), redirect_stderr(said):
+                code = main(arguments)
+        assert "Traceback" not in said.getvalue()
+        return code, said.getvalue()
+
+    def start(self, workers: str) -> "subprocess.Popen[str] | Forked":
+        """The same command in a process of its own."""
+        if self.chance.random() < REAL_COMMANDS:
+            return start(self.quick, self.results, "--workers", workers)
+        arguments = [*self.quick, "--workers", workers, "--results", str(self.results)]
+        return Forked(arguments, self.makes_report, self.home / f"said-{self.chance.random()}.txt")
+
+    def outside(self) -> dict[str, object]:
+        """Of everything that is not the campaign's own or in the results folder."""
+        kept = [self.results, self.whole, *self.home.glob("said-*.txt")]
+        return dict(snapshot(self.home, without=kept))
 
     def compare(self, kind: str) -> None:
         """Zero lost, zero wrong: scores, records and tables have the bytes that they have without faults."""
@@ -63,6 +131,11 @@ class Campaign:
             assert table_text(self.results, table) == table_text(self.whole, table), f"{table}.csv after {kind}"
         leftovers = [path for part in ("runs", "features") for path in (self.results / part).glob(".*")]
         assert not leftovers, f"left behind after {kind}: {leftovers}"
+        if self.makes_report:
+            listed = json.loads((self.results / "report.json").read_text())
+            manifest = Manifest(ResultsFolder(self.results))
+            whole = all(manifest.current(name, output["made_from"]) for name, output in listed.items())
+            assert whole, f"report after {kind}"
 
     def finished_runs(self) -> dict[str, bytes]:
         """Runs whose record is whole; training one again would change the seconds in it."""
@@ -71,13 +144,24 @@ class Campaign:
         return {path.name: (path / "record.json").read_bytes() for path in whole}
 
     def copy_of_whole(self) -> None:
-        shutil.copytree(self.whole, self.results)
+        shutil.copytree(self.whole, self.results, dirs_exist_ok=True)
 
     def any_file(self) -> Path:
         """Of all that is read again: records, features, scores, labels and answers."""
         parts = ("runs", "features", "scores", "labels", "answers")
         files = [path for part in parts for path in sorted((self.results / part).rglob("*.*")) if path.is_file()]
         return self.chance.choice(files)
+
+
+Fault = Callable[[Campaign], bool]  # it says whether it struck
+
+
+def _plain_figure(drawing: Drawing, *_: object) -> dict[str, bytes]:
+    return {f"{drawing.name}.svg": b"<svg/>"}
+
+
+def read_text(table: Path) -> pd.DataFrame:
+    return pd.read_csv(table, dtype=str, keep_default_na=False)
 
 
 def record_bytes(results: Path) -> dict[str, bytes]:
@@ -90,142 +174,3 @@ def record_bytes(results: Path) -> dict[str, bytes]:
 
 def table_text(results: Path, name: str) -> str:
     return pd.read_csv(results / f"{name}.csv").drop(columns="seconds", errors="ignore").to_csv()
-
-
-def kill_worker(campaign: Campaign) -> bool:
-    process = start(
-        campaign.quick, campaign.results, "--workers", "2", *campaign.chance.choice(((), ("--dask", "local")))
-    )
-    epoch = campaign.chance.randint(0, EPOCHS - 1)
-    running = campaign.results / "running"
-    wait_for(lambda: running.exists() and list(running.glob("*.json")), "a run")
-    wait_for(lambda: epoch_of_any_run(campaign.results) >= epoch or process.poll() is not None, "an epoch")
-    struck = False
-    for path in running.glob("*.json"):
-        with suppress(OSError, ValueError, KeyError):
-            os.kill(json.loads(path.read_text())["process"], signal.SIGKILL)
-            struck = True
-            break
-    said = process.communicate()[0]
-    assert process.returncode == 0, f"it should have gone on by itself: {said}"
-    return struck
-
-
-def end_main(number: int) -> Callable[[Campaign], bool]:
-    def fault(campaign: Campaign) -> bool:
-        process = start(campaign.quick, campaign.results, "--workers", campaign.chance.choice("12"))
-        wait_for(lambda: campaign.results.exists(), "a results folder")
-        epoch = campaign.chance.randint(0, EPOCHS)
-        wait_for(lambda: epoch_of_any_run(campaign.results) >= epoch or process.poll() is not None, "an epoch")
-        time.sleep(campaign.chance.uniform(0, 0.2))
-        process.send_signal(number)
-        process.communicate()
-        return process.returncode in (-number, 128 + number)
-
-    return fault
-
-
-def two_writers(campaign: Campaign) -> bool:
-    first = start(campaign.quick, campaign.results, "--workers", "1")
-    time.sleep(campaign.chance.uniform(0, 3))
-    second = start(campaign.quick, campaign.results, "--workers", "1")
-    both_at_work = first.poll() is None
-    for process in (first, second):
-        said = process.communicate()[0]
-        assert process.returncode == 0, said
-    return both_at_work
-
-
-@contextmanager
-def failing(names: list[tuple[Any, str]], call: int, error: Callable[[], BaseException]) -> Iterator[list[str]]:
-    """From the given call on, each of the named functions fails; what is yielded lists those that did."""
-    calls, failed = 0, []
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name in names:
-            real = getattr(owner, name)
-
-            def fail(*arguments: Any, real: Callable[..., Any] = real, **named: Any) -> Any:
-                nonlocal calls
-                calls += 1
-                if calls >= call:
-                    failed.append(real.__name__)
-                    raise error()
-                return real(*arguments, **named)
-
-            patch.setattr(owner, name, fail)
-        yield failed
-
-
-def full_disk(campaign: Campaign) -> bool:
-    """From some moment on every file that is made finds no room."""
-    places = [(os, "posix_fallocate"), (os, "fsync")]
-    no_room = partial(OSError, errno.ENOSPC, "No space left on device")
-    with failing(places, campaign.chance.randint(1, 40), no_room) as failed:
-        code = campaign.command()
-    assert bool(code) == bool(failed), "who finds no room is told"
-    return bool(failed)
-
-
-def power_cut(campaign: Campaign) -> bool:
-    """Between writing something and giving it its name; nothing after that is carried out, clean-up included.
-
-    What was not flushed to the disk before is only there in part.
-    """
-    places = [(Path, "rename"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree")]
-    with flushed() as on_disk, failing(places, campaign.chance.randint(1, 60), PowerCut) as failed, suppress(PowerCut):
-        campaign.command()
-    for file in sorted(campaign.results.rglob("*")) if failed else ():
-        if file.is_file() and file.stat().st_ino not in on_disk:
-            os.truncate(file, campaign.chance.randint(0, file.stat().st_size))
-    return bool(failed)
-
-
-@contextmanager
-def flushed() -> Iterator[set[int]]:
-    """Files that the system was told to write to its disk, by their numbers."""
-    found: set[int] = set()
-    real = os.fsync
-
-    def fsync(handle: int) -> None:
-        real(handle)
-        found.add(os.fstat(handle).st_ino)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", fsync)
-        yield found
-
-
-def truncated(campaign: Campaign) -> bool:
-    campaign.copy_of_whole()
-    file = campaign.any_file()
-    content = file.read_bytes()
-    file.write_bytes(content[: campaign.chance.randrange(max(1, len(content)))])
-    return True
-
-
-def flipped(campaign: Campaign) -> bool:
-    campaign.copy_of_whole()
-    file = campaign.any_file()
-    content = bytearray(file.read_bytes())
-    content[campaign.chance.randrange(len(content))] ^= 1 << campaign.chance.randrange(8)
-    file.write_bytes(content)
-    return True
-
-
-def deleted(campaign: Campaign) -> bool:
-    campaign.copy_of_whole()
-    campaign.any_file().unlink()
-    return True
-
-
-KINDS: dict[str, Callable[[Campaign], bool]] = {  # each says whether it struck
-    "truncated file": truncated,
-    "flipped bit": flipped,
-    "full disk": full_disk,
-    "power cut between write and rename": power_cut,
-    "killed worker": kill_worker,
-    "killed main process": end_main(signal.SIGKILL),
-    "SIGTERM": end_main(signal.SIGTERM),
-    "two writers": two_writers,
-    "deleted file": deleted,
-}
