@@ -13,6 +13,7 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 
 from benchmark.cli.command_line import main
+from tests import fuzzing
 
 # Machines differ: speed is measured in benchmarks, never limited in a test. Examples repeat from run to run.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
@@ -122,6 +123,11 @@ def score_bytes(results: Path) -> dict[str, bytes]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", type=int, help="how many faults to inject; default: one of each kind")
     parser.addoption("--faults-seed", type=int, default=0, help="at which moments they come")
+    parser.addoption("--fuzz", type=int, default=fuzzing.cases_in_all, help="how many cases of fuzzing to draw in all")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    fuzzing.cases_in_all = config.getoption("--fuzz")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

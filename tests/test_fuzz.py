@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
@@ -29,13 +29,10 @@ from benchmark.networks.loading import read_state_dict
 from benchmark.record.run_record import open_record
 from benchmark.runs.scores import read_scores
 from tests.conftest import medmnist_arrays
+from tests.fuzzing import CASES, LOADERS, any_value, fuzz, spoiled, told
+from tests.snapshot import snapshot
 
-CASES: Counter[str] = Counter()
 DECODED: Counter[str] = Counter()  # cases in which at least one image was decoded
-
-
-def fuzz(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.long(settings(max_examples=150, suppress_health_check=list(HealthCheck))(test))
 
 
 def read(loader: str, call: Callable[[], Any]) -> None:
@@ -66,26 +63,6 @@ def whole_npz(compress: bool) -> bytes:
     generator = np.random.default_rng(0)
     images = generator.integers(0, 256, (12, 5, 5), dtype=np.uint8)
     return npz_bytes(medmnist_arrays(np.arange(12) % 2, images, 6, 3), compress)
-
-
-@st.composite
-def spoiled(draw: st.DrawFn, content: bytes) -> bytes:
-    """Cut, with bytes changed, put in, or taken out."""
-    spoilt = bytearray(content)
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, max(0, len(spoilt) - 1)))
-        what = draw(st.sampled_from(["flip", "cut", "insert", "remove", "zero"]))
-        if what == "cut":
-            del spoilt[at:]
-        elif what == "insert":
-            spoilt[at:at] = draw(st.binary(min_size=1, max_size=20))
-        elif what == "remove":
-            del spoilt[at : at + draw(st.integers(1, 50))]
-        elif what == "zero":
-            spoilt[at : at + 8] = bytes(len(spoilt[at : at + 8]))
-        elif spoilt:
-            spoilt[at] ^= draw(st.integers(1, 255))
-    return bytes(spoilt)
 
 
 @fuzz
@@ -182,6 +159,24 @@ def test_folder_of_damaged_images_and_odd_names(
         read("image folder", lambda: every_pixel(load_dataset(folder)))
 
 
+@fuzz
+@given(st.lists(st.tuples(st.sampled_from(["cat", "dog", "link"]), names, st.booleans()), min_size=1, max_size=3))
+def test_folder_with_links(links: list[tuple[str, str, bool]]) -> None:
+    """To a folder of images or an image that is somewhere else, which nobody reads, changes or removes."""
+    with tempfile.TemporaryDirectory() as place:
+        folder, precious = Path(place, "images"), Path(place, "precious")
+        for kind, number in product(("images/cat", "images/dog", "precious"), range(10)):
+            Path(place, kind).mkdir(parents=True, exist_ok=True)
+            Path(place, kind, f"{number}.png").write_bytes(image_bytes("png"))
+        for parent, name, is_folder in links:
+            with suppress(OSError):
+                link = folder / name if parent == "link" else folder / parent / f"{name}.png"
+                link.symlink_to(precious if is_folder else precious / "0.png")
+        before = snapshot(precious)
+        read("image folder", lambda: every_pixel(load_dataset(str(folder))))
+        assert snapshot(precious) == before
+
+
 def weight_bytes(suffix: str) -> bytes:
     state = {"a.weight": torch.ones(3, 2), "a.bias": torch.zeros(3)}
     with tempfile.TemporaryDirectory() as folder:
@@ -197,13 +192,6 @@ def test_damaged_weights(data: st.DataObject, suffix: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (path := Path(folder, f"weights{suffix}")).write_bytes(content)
         read("weights", lambda: read_state_dict(path))
-
-
-any_value = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
-    max_leaves=8,
-)
 
 
 @fuzz
@@ -314,6 +302,5 @@ def test_the_number_of_cases_is_told(record_property: Callable[[str, object], No
     """The last of this file, which one process runs in order."""
     assert len(CASES) == 6
     for loader in ("CSV", "image folder"):
-        assert DECODED[loader] > 30, f"hardly a case of {loader} comes as far as an image"
-    cases = ", ".join(f"{count} {loader}" for loader, count in sorted(CASES.items()))
-    record_property("told", f"{sum(CASES.values())} damaged or odd files ({cases}): only sentences")
+        assert DECODED[loader] > CASES[loader] / 10, f"hardly a case of {loader} comes as far as an image"
+    record_property("told", f"{told(LOADERS)} of damaged or odd files: only sentences")
