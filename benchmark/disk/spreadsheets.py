@@ -6,8 +6,10 @@ The apostrophe is removed when we read the file; a text that has one itself gets
 
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd  # data sets are read without it
 
 _SPECIAL = re.compile(r"[=+\-@\t\r\n']")  # the first character of a formula, or of what is guarded
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -22,7 +24,7 @@ def restored(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _SPECIAL.match(cell, 1) else cell
 
 
-def as_csv(table: pd.DataFrame, numbers: Collection[str] = (), floats: str = "") -> str:
+def as_csv(table: "pd.DataFrame", numbers: Collection[str] = (), floats: str = "") -> str:
     """Columns of `numbers` are text already, and stay as they are; other floats are formatted like `.6g`."""
     columns = [
         [_cell(value, floats, column not in numbers) for value in table.iloc[:, at].tolist()]
