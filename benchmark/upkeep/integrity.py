@@ -85,6 +85,8 @@ def _changed_fields(settings: Json) -> str:
     for part, kind in kinds.items():
         recorded = (settings.get(part) if part else settings) if isinstance(settings, dict) else None
         changed |= set(recorded if isinstance(recorded, dict) else ()) ^ {field.name for field in fields(kind)}
+        for later in (field.name for field in fields(kind) if "later" in field.metadata):
+            changed -= {later, f"{later} version"}  # left out of the settings while it has its default
     return ", ".join(sorted(changed - CLASS_SETTINGS))
 
 
