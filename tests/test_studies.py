@@ -81,7 +81,7 @@ def test_rates_and_seeds_that_the_study_has_not_are_tried_in_every_grid() -> Non
 
 def test_choices_that_no_run_has_together_are_told(fails: Callable[..., str], tmp_path: Path) -> None:
     said = fails("run", "ablation", "--dataset", "pneumoniamnist", "--seed", "1", "--results", tmp_path)
-    assert "No run of the study ablation matches --dataset, --rate and --seed together" in said
+    assert "No run of the study ablation matches --dataset, --rate, --seed, --detector and --line-up together" in said
 
 
 def test_a_line_up_can_be_chosen(fails: Callable[..., str], tmp_path: Path) -> None:
@@ -89,6 +89,55 @@ def test_a_line_up_can_be_chosen(fails: Callable[..., str], tmp_path: Path) -> N
     assert [line_up.name for line_up in study.line_ups] == ["hcat"]
     assert len(study.detectors) == len(LINE_UPS["hcat"])
     assert "original" in fails("run", "--line-up", "cat", "--results", tmp_path)
+
+
+def chosen_runs(study: Study, tmp_path: Path) -> set[tuple[str, int, str]]:
+    units = plan_study(study, Sources(ResultsFolder(tmp_path))).units
+    return {(unit.run.dataset, unit.run.training.seed, unit.run.recipe.name) for unit in units}
+
+
+def test_a_detector_stays_in_the_grids_that_have_it(tmp_path: Path) -> None:
+    study = changed("medmnist-auc", "--detector", "VoG")
+    assert {detector.name for detector in study.detectors} == {"VoG"}
+    datasets = ("breastmnist", "pneumoniamnist")
+    assert chosen_runs(study, tmp_path) == {(name, 0, recipe) for name in datasets for recipe in ("standard", "linc")}
+    both = changed("medmnist-auc", "--detector", "VoG", "--detector", "AUM")
+    assert [{detector.name for detector in grid.detectors} for grid in both.grids] == [{"AUM"}, {"AUM", "VoG"}]
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+@pytest.mark.parametrize("name", ["LiNC", "AUM", "VoG", "EL2N", "post-hoc trust"])
+def test_nothing_is_trained_for_a_detector_that_is_then_dropped(study: Study, name: str, tmp_path: Path) -> None:
+    """Every variant of a chosen detector is scored as the study scores it, and the rest of its grids is left out."""
+    chosen = changed(study.name, "--detector", name)
+    own = [grid for grid in study.grids if name in {detector.name for detector in grid.detectors}]
+    assert [grid.datasets for grid in chosen.grids] == [grid.datasets for grid in own or study.grids]
+    if own:
+        labels = {detector.label for grid in own for detector in grid.detectors if detector.name == name}
+        assert {detector.label for detector in chosen.detectors} == labels
+        for grid, given in zip(chosen.grids, own, strict=True):
+            assert (grid.recipes, grid.training, grid.training_seeds) == (
+                given.recipes,
+                given.training,
+                given.training_seeds,
+            )
+    else:
+        assert all({detector.name for detector in grid.detectors} == {name} for grid in chosen.grids)
+
+
+def test_a_line_up_stays_in_the_grids_that_have_it_or_joins_all() -> None:
+    study = changed("medmnist-accuracy", "--line-up", "hcat")
+    assert [[line_up.name for line_up in grid.line_ups] for grid in study.grids] == [["hcat"]] * 3
+    assert {detector.name for detector in changed("demo", "--line-up", "hcat", "--detector", "AUM").detectors} == {
+        "AUM"
+    }
+
+
+def test_a_detector_that_its_line_up_has_not(fails: Callable[..., str], tmp_path: Path) -> None:
+    assert "random" not in {detector.name for detector in LINE_UPS["hcat"]}
+    assert "No run of the study demo" in fails(
+        "run", "--line-up", "hcat", "--detector", "random", "--results", tmp_path
+    )
 
 
 def test_what_is_not_said_is_not_changed() -> None:

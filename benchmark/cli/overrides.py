@@ -53,14 +53,20 @@ class Overrides:
 def overridden(study: Study, overrides: Overrides) -> Study:
     """The study with the overrides in each of its grids.
 
-    Data sets, rates and seeds of the study select the grids that have them; a value in no grid is added to every grid.
+    Data sets, rates, seeds, detectors and line-ups of the study select the grids that have them; a value in no grid is
+    added to every grid.
     """
+    is_scored = bool(overrides.detectors or overrides.line_ups)
     grids = [_overridden_grid(study, grid, overrides) for grid in study.grids]
-    chosen = tuple(grid for grid in grids if grid.datasets and grid.rates and grid.training_seeds)
+    chosen = tuple(
+        grid
+        for grid in grids
+        if grid.datasets and grid.rates and grid.training_seeds and (grid.detectors or not is_scored)
+    )
     if not chosen:
         raise LincBenchError(
-            f"No run of the study {study.name} matches --dataset, --rate and --seed together. Leave one of them out, "
-            "and see with --dry-run which runs there are."
+            f"No run of the study {study.name} matches --dataset, --rate, --seed, --detector and --line-up together. "
+            "Leave one of them out, and see with --dry-run which runs there are."
         )
     changed = replace(study, grids=chosen)
     is_modified = changed != study or overrides.weights is not None
@@ -88,9 +94,9 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
     for name in wanted.line_ups:
         if name not in LINE_UPS:
             raise unknown_name("line-up", name, LINE_UPS)
-    line_ups = _with_detectors(grid, wanted.detectors) if wanted.detectors else grid.line_ups
-    if wanted.line_ups:
-        line_ups = tuple(line_up for line_up in line_ups if line_up.name in wanted.line_ups)
+    line_ups = _line_ups(study, grid, wanted.line_ups)
+    if wanted.detectors and (line_ups or not wanted.line_ups):
+        line_ups = _with_detectors(study, line_ups, wanted.detectors)
     rates = {rate for other in study.grids for rate in other.rates}
     seeds = {seed for other in study.grids for seed in other.training_seeds}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
@@ -130,22 +136,32 @@ def _datasets(study: Study, grid: Grid, wanted: Iterable[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(chosen))
 
 
-def _with_detectors(grid: Grid, names: tuple[str, ...]) -> tuple[LineUp, ...]:
-    """The named detectors in every line-up that has them; a detector from a file joins them, or else the study's."""
+def _line_ups(study: Study, grid: Grid, wanted: tuple[str, ...]) -> tuple[LineUp, ...]:
+    """The wanted line-ups of the grid; one that no grid has is added whole."""
+    if not wanted:
+        return grid.line_ups
+    of_study, of_grid = ({line_up.name for line_up in part.line_ups} for part in (study, grid))
+    chosen = _selected(wanted, tuple(of_grid), of_study)
+    added = (LineUp(name, LINE_UPS[name]) for name in chosen if name not in of_study)
+    return (*(line_up for line_up in grid.line_ups if line_up.name in chosen), *added)
+
+
+def _with_detectors(study: Study, line_ups: tuple[LineUp, ...], names: tuple[str, ...]) -> tuple[LineUp, ...]:
+    """The named detectors of these line-ups, and those that no grid has; one from a file joins them, or else all."""
     own = tuple(load_detector(name) for name in names if is_detector_file(name))
-    known = {detector_named(name).name for name in names if not is_detector_file(name)}
-    line_ups = list(grid.line_ups) or [LineUp("original", ())]
-    if known:
-        line_ups = [
-            LineUp(name, tuple(detector for detector in detectors if detector.name in known))
-            for name, detectors in LINE_UPS.items()
-        ]
-    line_ups[0] = LineUp(line_ups[0].name, tuple(dict.fromkeys((*line_ups[0].detectors, *own))))
-    labels = [detector.label for detector in line_ups[0].detectors]
+    known = [detector_named(name).name for name in names if not is_detector_file(name)]
+    new = set(known) - {detector.name for detector in study.detectors}
+    members = {line_up.name: line_up.detectors for line_up in line_ups} or dict.fromkeys(LINE_UPS, ())
+    for name, detectors in members.items() if known else ():
+        added = (detector for detector in LINE_UPS[name] if detector.name in new)
+        members[name] = tuple(dict.fromkeys([*(one for one in detectors if one.name in known), *added]))
+    first = next(iter(members))
+    members[first] = tuple(dict.fromkeys((*members[first], *own)))
+    labels = [detector.label for detector in members[first]]
     for detector in own:
         if labels.count(detector.label) > 1:
             raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
-    return tuple(line_up for line_up in line_ups if line_up.detectors)
+    return tuple(LineUp(name, detectors) for name, detectors in members.items() if detectors)
 
 
 def _device(overrides: Overrides) -> str:
