@@ -92,7 +92,7 @@ def test_what_cannot_pass_is_not_tried_again(
     """A mistake in epoch 70 would cost three times seventy epochs."""
     errors: list[BaseException] = [error("x") for _ in range(ATTEMPTS)]
     monkeypatch.setattr(run_unit, "run_unit", failing(errors))
-    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 1
+    assert main([*quick, "--name", "new", "--workers", "1", "--results", str(copied)]) == 1
     assert len(errors) == ATTEMPTS - 1
     rows = pd.read_csv(copied / "metrics.csv")
     assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}
@@ -192,7 +192,7 @@ def test_what_cannot_be_read_now_is_not_called_damaged(
 
     with monkeypatch.context() as patch:
         patch.setattr("benchmark.record.run_record.open_array", too_many)
-        assert main([*quick, "--workers", "1", "--results", str(copied)]) == 1
+        assert main([*quick, "--name", "new", "--workers", "1", "--results", str(copied)]) == 1
         assert "Too many open files" in said(capsys)
         rows = pd.read_csv(copied / "metrics.csv")
         assert set(rows[rows["status"] == "failed"]["detector"]) == {"LiNC"}, "the other run is not in the way"
