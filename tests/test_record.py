@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmark.cli.command_line import main
 from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord
@@ -134,19 +135,20 @@ def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / folder).mkdir(parents=True)
     code, table = tmp_path / "benchmark" / "disk" / "provenance.py", tmp_path / "results" / "metrics.csv"
     monkeypatch.setattr(provenance, "__file__", str(code))
+    commit = provenance.commit.__wrapped__  # without its cache
     git("init")
     code.touch()
-    assert provenance.commit().startswith("release"), "a repository that does not track the code is another's"
+    assert commit().startswith("release"), "a repository that does not track the code is another's"
     git("add", ".")
     git("commit", "-m", "code")
     known = git("rev-parse", "--short", "HEAD").strip()
     table.write_text("rows")
-    assert provenance.commit() == known
+    assert commit() == known
     git("add", ".")
     git("commit", "-m", "results")
-    assert provenance.commit() == known, "committing results makes no other code"
+    assert commit() == known, "committing results makes no other code"
     code.write_text("changed")
-    assert provenance.commit() == f"{known}-dirty"
+    assert commit() == f"{known}-dirty"
 
 
 @pytest.mark.parametrize(
@@ -163,3 +165,46 @@ def test_values_are_imported_without_heavy_libraries(code: str) -> None:
     check = f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ended.stdout.strip() == "[]"
+
+
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
+def test_git_is_asked_once_at_the_start_of_a_command(
+    quick: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    """Editing while a run is trained does not change which code it notes; workers are told."""
+    asked: list[str] = []
+
+    def git(*arguments: str) -> str:
+        asked.append(arguments[0])
+        started = list((tmp_path / "results").glob("*"))
+        return {"log": "late" if started else "start", "status": ""}[arguments[0]]
+
+    monkeypatch.setattr(provenance, "_git", git)
+    provenance.commit.cache_clear()
+    try:
+        few = [*quick[: quick.index("--detector")], "--epochs", "1", "--detector", "AUM", "--workers", workers]
+        assert main([*few, "--results", str(tmp_path / "results")]) == 0
+    finally:
+        provenance.commit.cache_clear()
+    records = [read_metadata(folder) for folder in (tmp_path / "results" / "runs").iterdir()]
+    assert [record["commit"] for record in records] == ["start", "start"]
+    assert asked == ["log", "status"]
+
+
+@pytest.mark.parametrize("command", [["profile"], ["profile", "--growth"], ["try-audit"], ["audit", "."]])
+def test_other_commands_ask_git_before_they_do_anything(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):  # noqa: N818
+        pass
+
+    def git(*arguments: str) -> str:
+        raise Asked
+
+    monkeypatch.setattr(provenance, "_git", git)
+    monkeypatch.chdir(tmp_path)
+    provenance.commit.cache_clear()
+    with pytest.raises(Asked):
+        main([*command, *([] if "audit" in command else ["--results", str(tmp_path / "results")])])
+    assert not list(tmp_path.glob("results/*"))

@@ -69,6 +69,7 @@ def audit(
     if seeds < 1 or shown < 1 or workers < 1:
         counts = f"{seeds}, {shown} and {workers}"
         raise LincBenchError(f"An audit needs at least one seed, sample and worker, not {counts}.")
+    provenance()  # asks git now, before anything can change
     progress = progress or Progress(Console(quiet=True))
     with progress.counting("reading images") as report:
         data = read_audited_data(Path(path), group, report)

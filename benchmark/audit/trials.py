@@ -51,6 +51,7 @@ def try_audit(
     Without a path, digits are used. A trial that was done with the same code is not repeated.
     """
     cleanlab()  # fails now rather than after the first trial
+    provenance_columns()  # asks git now, before anything can change
     work = ResultsFolder(results.root / "audit_trials")
     paths = paths or [write_digits(work.root)]
     noises = [NoiseSettings(rate=rate, seed=seed) for rate, seed in product(rates, seeds)]

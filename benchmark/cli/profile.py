@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import terminal
+from benchmark.disk import provenance_columns
 from benchmark.disk.tables import check_tables
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
@@ -26,6 +27,7 @@ def measure(options: argparse.Namespace) -> int:
                 "--samples and --rounds out, or leave --growth out."
             )
         options.results.prepare()
+        provenance_columns()  # asks git now, before anything can change
         measure_growth(options.results, progress)
     else:
         sources = Sources(options.results, options.data_root, options.weights)

@@ -4,6 +4,7 @@ import platform
 import resource
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,13 +15,14 @@ CODE = ("benchmark", "detectors")
 NOTED_LIBRARIES = ("torch", "timm", "numpy", "scikit-learn", "scipy", "pandas", "medmnist")
 
 
-def provenance() -> Json:
+def provenance(code: str | None = None) -> Json:
+    """`code` is the commit that the command noted at its start; without it, that of this process."""
     peak_unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
     return {
         "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * peak_unit,
         "versions": {name: version(name) for name in NOTED_LIBRARIES} | {"python": platform.python_version()},
         "machine": platform.machine(),
-        "commit": commit(),
+        "commit": commit() if code is None else code,
     }
 
 
@@ -30,9 +32,11 @@ def provenance_columns(about: Json | None = None) -> dict[str, Json]:
     return {column: known[column] if column in known else known["versions"][column] for column in ORIGIN}
 
 
+@cache
 def commit() -> str:
     """The last commit that changed the code, and whether there are uncommitted changes; not part of any identity.
 
+    Git is asked once, which commands do at their start: later, the code on disk may no longer be the one that runs.
     Only the code counts: a study writes into results/ and figures/.
     """
     release = f"release {version('linc-bench')}"

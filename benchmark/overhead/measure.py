@@ -67,7 +67,7 @@ class Workbench:
         history, left_behind = variant.recipe.run(job)
         outside_clocks = stopwatch.elapsed - started - sum(history.seconds.values())
         labels, keys = self.data.train.labels.cpu().numpy(), [signal.key for signal in variant.signals]
-        record = write_record(folder, {}, labels, self.data.num_classes, history, left_behind, keys, began)
+        record = write_record(folder, {}, labels, self.data.num_classes, history, left_behind, keys, began, commit="")
         return Measured(history.laps, outside_clocks, record)
 
 

@@ -105,6 +105,7 @@ def write_record(
     keys: Iterable[str],
     started: float,
     path: str = "",
+    commit: str | None = None,
 ) -> RunRecord:
     """Completes the folder into which recorders wrote their signals, and opens the record.
 
@@ -127,7 +128,7 @@ def write_record(
         "seconds": history.seconds | {"whole run": time.perf_counter() - started},
         "path": path,
     }
-    write_json(folder / "record.json", about | provenance())
+    write_json(folder / "record.json", about | provenance(commit))
     return RunRecord(given_labels, num_classes, len(history.rows), arrays, settings)
 
 

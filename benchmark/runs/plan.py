@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset
-from benchmark.disk import ResultsFolder
+from benchmark.disk import ResultsFolder, provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
 from benchmark.networks.backbone import check_name, weights_identity
@@ -27,6 +27,7 @@ class Sources:
     data_root: Path | None = None
     weights_file: Path | None = None
     datasets: Mapping[DatasetInfo, str] = field(default_factory=dict)  # the name or path that loads each
+    commit: str = field(default_factory=lambda: provenance.commit())  # asked for once, at the start of a command
     score_limit: float | None = None  # seconds for each detector; beyond them its worker process ends
 
     def with_absolute_paths(self) -> "Sources":

@@ -103,7 +103,8 @@ def train_unit(unit: Unit, sources: Sources) -> None:
         history, left_behind = run.recipe.run(job)
         labels, path = job.data.train.labels.cpu().numpy(), " and ".join(sorted(paths))
         keys = chain((signal.key for signal in unit.signals), _keep_other_signals(unit, sources, folder))
-        write_record(folder, settings_of(run), labels, job.data.num_classes, history, left_behind, keys, started, path)
+        about = settings_of(run), labels, job.data.num_classes, history, left_behind
+        write_record(folder, *about, keys, started, path, sources.commit)
 
 
 def _keep_other_signals(unit: Unit, sources: Sources, folder: Path) -> Iterator[str]:
