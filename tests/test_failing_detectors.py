@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from benchmark.cli.command_line import main
+from benchmark.disk import ResultsFolder
+from benchmark.disk.tables import read_table
 from tests.conftest import score_bytes
 from tests.test_interruptions import Quick
 
@@ -120,6 +122,17 @@ def test_two_detectors_that_end_their_process_are_two_failed_rows(
     assert "exit code 4" in rows.loc["other", "reason"]
     assert (rows.drop(index=["mine", "other"])["status"] == "ok").all()
     assert score_bytes(results) == score_bytes(quick_run)
+
+
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize("problem", ["record[TRAIN_LOGITS][5]", "record.epochs < 6 and sys.exit(0)"])
+def test_a_detector_that_needs_some_epochs_has_no_auroc_before_them(quick: Quick, copied: Path, problem: str) -> None:
+    """Its scores of whole runs are judged all the same."""
+    code, rows = scored(quick, copied, f"{problem}; {GOOD}", "--workers", "1")
+    assert code == 0
+    assert rows.loc["mine", "status"] == "ok"
+    points = read_table(ResultsFolder(copied), "auc_by_epochs").query("detector == 'mine' and line_up == 'original'")
+    assert points["epochs_read"].tolist() == [6, 7, 8, 9, 10, 12]
 
 
 HEAD = """

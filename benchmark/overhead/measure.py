@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from benchmark.data.labelled import TrainingData
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.executors import begin_worker
 from benchmark.networks.split_model import SplitModel
 from benchmark.overhead.charges import BASELINE, Measured, Observation, Variant, observe
@@ -131,8 +131,8 @@ def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
 def _score(detector: Detector, record: RunRecord) -> None:
     try:
         detector.score(record)
-    except Exception as error:
-        raise LincBenchError(f"{detector.label} failed to score: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise LincBenchError(f"{detector.label} failed to score: {error_message(error)}") from error
 
 
 @dataclass(frozen=True)
