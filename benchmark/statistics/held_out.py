@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmark.seeds import numpy_generator
+from benchmark.statistics.advice import without_advice
 
 FOLDS = 5
 SAMPLES_PER_COMPONENT, MOST_COMPONENTS = 16, 64
@@ -25,6 +26,7 @@ NEIGHBOURS = 25
 Report = Callable[[int, int], None]
 
 
+@without_advice()
 def held_out_probabilities(
     features_ND: np.ndarray,
     labels_N: np.ndarray,
@@ -46,6 +48,7 @@ def held_out_probabilities(
         return cross_validated(classifiers, labels_N, num_classes, generator, report)
 
 
+@without_advice()
 def cross_validated(
     classifiers: Sequence[tuple[ClassifierMixin, np.ndarray]],
     labels_N: np.ndarray,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmark.statistics.advice import without_advice
+
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
@@ -93,6 +95,7 @@ def posterior_of_highest(values: np.ndarray) -> np.ndarray:
         return fit.of_each(posterior, values)
 
 
+@without_advice()
 def _fit(values: np.ndarray, components: int) -> _Fit | None:
     from sklearn.mixture import GaussianMixture
 
