@@ -216,7 +216,8 @@ def in_source(name: Path | str, source: Path, line: int | None = None) -> str:
 
 def file_inside(root: Path, name: Path | str, listed: str) -> Path:
     """The image of that name, if it is a file in `root` or below it, also after links are followed."""
-    whole = regular_file(_inside(root, root / name, listed), listed, "Remove it, or put the image there.")
+    whole = _inside(root, root / name, listed)
+    regular_file(root / name, listed, "Remove it, or put the image there.")
     return root / whole.relative_to(root.resolve()) if Path(name).is_absolute() else root / name
 
 
@@ -224,7 +225,7 @@ def _inside(root: Path, path: Path, listed: str) -> Path:
     """Where links lead to."""
     try:
         whole = path.resolve()
-        whole.is_file()
+        path.is_file()
     except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle
         raise LincBenchError(f"{listed} names no file in its folder ({error}).") from error
     if not whole.is_relative_to(root.resolve()):
