@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from benchmark.cli.command_line import main
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.display.canvas import Drawing
 from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
@@ -188,6 +189,17 @@ def test_tables_that_were_not_written_by_this_version_are_an_error(folder: Path,
     rows = pd.read_csv(folder / "runs.csv", dtype=str).drop(columns="protocol")
     rows.to_csv(folder / "runs.csv", index=False)
     assert "lacks the columns protocol" in fails("report", "--results", folder)
+
+
+def test_rows_of_runs_that_no_table_describes_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = (folder / "runs.csv").read_text().splitlines(keepends=True)
+    (folder / "runs.csv").write_text("".join(runs[:-1]))
+    run = runs[-1].split(",")[1]
+    assert main(["report", "--results", str(folder)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"curves.csv has rows of 1 runs that runs.csv does not describe, as of {run}. They are left out." in told
+    assert main(["doctor", "--results", str(folder)]) == 0
+    assert "curves.csv" in capsys.readouterr().out
 
 
 def test_a_study_may_have_any_name(folder: Path) -> None:

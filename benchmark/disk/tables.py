@@ -206,7 +206,24 @@ def matches(columns: Sequence[str], new: Sequence[Json], old: pd.DataFrame) -> p
 
 
 def join_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Rows that say only which run they are of, with what is known of it; once for each study that has it."""
-    key = [column for column in OF_STUDY if column in rows]
-    about = [column for column in (*OF_STUDY, *ABOUT_RUNS) if column not in rows]
+    """Rows that say only which run they are of, with what is known of it; once for each study that has it.
+
+    Rows of a run that is not known are left out (`unknown_runs`).
+    """
+    key, about = _joined_on(rows)
     return rows.merge(runs[[*key, *about]], on=key) if about else rows
+
+
+def unknown_runs(rows: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
+    """Runs that rows name and the table of runs does not describe."""
+    key, about = _joined_on(rows)
+    if not about:
+        return []
+    known = pd.MultiIndex.from_frame(runs[key])
+    return sorted(set(rows.loc[~pd.MultiIndex.from_frame(rows[key]).isin(known), "run"]))
+
+
+def _joined_on(rows: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """The columns that name a run, and those that the rows lack."""
+    key = [column for column in OF_STUDY if column in rows]
+    return key, [column for column in (*OF_STUDY, *ABOUT_RUNS) if column not in rows]

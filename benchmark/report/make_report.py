@@ -8,7 +8,7 @@ import pandas as pd
 from rich.console import Console
 
 from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
-from benchmark.disk.tables import join_runs, read_table
+from benchmark.disk.tables import join_runs, read_table, unknown_runs
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
@@ -38,7 +38,8 @@ def make_report(
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
     tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).is_file()}
-    rows = Rows(partial(read_table, results))  # after the digests: what changes from now on is noticed next time
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    rows = Rows(partial(read_table, results), say)  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
         PaperPart(rows),
@@ -66,13 +67,19 @@ def make_report(
 class Rows(dict[str, pd.DataFrame]):
     """The CSV tables by name, each read when it is first asked for."""
 
-    def __init__(self, read: Callable[[str], pd.DataFrame]):
-        self._read = read
+    def __init__(self, read: Callable[[str], pd.DataFrame], say: Callable[[str], None] = lambda text: None):
+        self._read, self._say = read, say
 
     def __missing__(self, name: str) -> pd.DataFrame:
         """Rows that name their run only are joined with what is known of it."""
-        rows = self._read(name)
-        self[name] = join_runs(rows, self["runs"]) if name in JOINED else rows
+        rows = self[name] = self._read(name)
+        if name in JOINED:
+            self[name] = join_runs(rows, self["runs"])
+            if unknown := unknown_runs(rows, self["runs"]):
+                self._say(
+                    f"note: {name}.csv has rows of {len(unknown)} runs that runs.csv does not describe, as of "
+                    f"{unknown[0]}. They are left out. Restore runs.csv, or run their study again."
+                )
         return self[name]
 
     def of_study(self, study: str, runs: Collection[str] | None = None) -> "Rows":

@@ -88,8 +88,10 @@ class StudyPart(Part):
 
         return study_drawings(self.rows)
 
-    def runs(self) -> PageTable:
+    def runs(self) -> PageTable | None:
         runs = self.rows["runs"].drop(columns="study")
+        if runs.empty:
+            return None
         varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]
         same = ", ".join(f"{column} {runs[column].iloc[0]}" for column in runs if column not in varying)
         return PageTable("Runs", runs[varying], f"The same in all runs: {same}.", filterable=("dataset", "recipe"))
@@ -97,6 +99,8 @@ class StudyPart(Part):
     def summary(self) -> str:
         """What was run, in a sentence or two."""
         runs = self.rows["runs"]
+        if runs.empty:
+            return ""
 
         def all_of(column: str, show: Callable[[Any], str] = str) -> str:
             return ", ".join(show(value) for value in sorted(runs[column].unique()))

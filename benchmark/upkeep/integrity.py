@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmark.data import NoiseSettings
 from benchmark.disk import OLD, PARTIAL, TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient
-from benchmark.disk.tables import OtherColumnsError, read_table
+from benchmark.disk.tables import OtherColumnsError, read_table, unknown_runs
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of
 from benchmark.networks import Backbone
@@ -119,7 +119,10 @@ def _check_leftover(results: ResultsFolder, path: Path) -> Iterator[Finding]:
 
 def _check_table(results: ResultsFolder, path: Path) -> Iterator[Finding]:
     try:
-        read_table(results, path.stem)
+        rows = read_table(results, path.stem)
+        if "run" in rows and (unknown := unknown_runs(rows, read_table(results, "runs"))):
+            why = f"runs.csv does not describe {len(unknown)} of its runs, as {unknown[0]}"
+            yield Finding(ORPHANED, path, why, "restore runs.csv, run their study again, or delete the rows")
     except LincBenchError as error:
         state = OTHER_VERSION if isinstance(error, OtherColumnsError) else DAMAGED
         yield Finding(state, path, str(error), REPAIRS[_check_table])
