@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.disk import write_text
-from benchmark.disk.spreadsheets import as_csv, restored
+from benchmark.disk import as_csv, restored, write_text
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
 from benchmark.paths import regular_file

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmark.data import image_files
 from benchmark.data.datasets import AUDITED, Images, load_dataset
-from benchmark.data.image_files import KEY_OF_SPLIT, read_npz
+from benchmark.data.npz_files import KEY_OF_SPLIT, read_npz
 from benchmark.disk import write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, file_digest

@@ -9,7 +9,6 @@ from rich.filesize import decimal
 
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
 from benchmark.cli.terminal import print_table, say, terminal
-from benchmark.data.datasets import missing_file
 from benchmark.disk.tables import check_tables
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
@@ -65,9 +64,8 @@ def _print_plan(plan: Plan, workers: int) -> None:
     stores = plan.stores_to_compute()
     if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
         load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
-    for argument in plan.study.datasets:
-        if missing := missing_file(argument, plan.sources.data_root):
-            say(f"To be downloaded: {missing}")
+    for missing in plan.downloads():
+        say(f"To be downloaded: {missing}")
     seconds, size = estimate(plan, workers)
     say(
         f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "

@@ -4,7 +4,8 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from benchmark.data.datasets import SPLITS, Dataset
-from benchmark.data.image_files import KEY_OF_SPLIT, FileImages
+from benchmark.data.image_files import FileImages
+from benchmark.data.npz_files import KEY_OF_SPLIT
 from benchmark.identity import bytes_digest
 
 

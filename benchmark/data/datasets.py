@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.data import image_files
-from benchmark.data.image_files import KEY_OF_SPLIT, FileImages, Images, Split, read_npz
+from benchmark.data.image_files import FileImages, Images, Split
+from benchmark.data.npz_files import KEY_OF_SPLIT, read_npz
 from benchmark.disk import UNREADABLE, locked, read_json
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import bytes_digest, file_digest

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from benchmark.data import NoiseSettings, noise_named
-from benchmark.data.datasets import DatasetInfo, describe_dataset
+from benchmark.data.datasets import DatasetInfo, describe_dataset, missing_file
 from benchmark.disk import ResultsFolder, provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
@@ -76,6 +76,11 @@ class Plan:
             for name, least, epochs in recipes
             if epochs < least
         ] + [f"{unit.run_id} is trained {why}" for unit, why in self.to_train.items() if why.startswith("again")]
+
+    def downloads(self) -> list[str]:
+        """Files of data sets that are not here yet, and where they will be."""
+        missing = (missing_file(argument, self.sources.data_root) for argument in self.study.datasets)
+        return [file for file in missing if file is not None]
 
     def stores_to_compute(self) -> dict[Path, Unit]:
         stores = {self.sources.store(unit): unit for unit in self.to_train if unit.store_id is not None}
