@@ -439,7 +439,7 @@ def profiled(tmp_path_factory: pytest.TempPathFactory, odd_or_even: Path) -> Pat
 
 def test_profile_writes_a_row_per_detector(profiled: Path) -> None:
     rows = pd.read_csv(profiled / "overhead.csv")
-    original = rows[rows["line_up"] == "original, chosen"].set_index("detector")
+    original = rows[rows["line_up"] == "original-chosen"].set_index("detector")
     assert set(original.index) == {"LiNC", "mean loss", "worst margin"}
     for part in ("objective", "recording", "scoring", "alone", "shared", "outside_clocks"):
         assert (rows[f"{part}_low"] <= rows[part]).all()
@@ -465,7 +465,7 @@ def test_a_profile_of_another_path_keeps_the_rows_of_the_first(
     results = Path(shutil.copytree(profiled, tmp_path / "results"))
     profile(results, odd_or_even, "plain")
     rows = pd.read_csv(results / "overhead.csv")
-    original = rows[rows["line_up"] == "original, chosen"]
+    original = rows[rows["line_up"] == "original-chosen"]
     expected = product(("fast", "plain"), ("LiNC", "mean loss", "worst margin"))
     assert sorted(zip(original["path"], original["detector"], strict=True)) == list(expected)
     assert len(pd.read_csv(results / "overhead_terms.csv")) == 10, "five terms on each path"
