@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,3 +214,61 @@ class Mine(Detector):
 def test_a_detector_whose_name_no_table_can_have_is_refused(name: str, tmp_path: Path, fails: Fails) -> None:
     (file := tmp_path / "own.py").write_text(OWN.format(name=name))
     assert "cannot be the name of a detector" in fails("run", "--dry-run", "--detector", f"{file}:Mine")
+
+
+def few_digits(path: Path, quick: tuple[str, ...], first: int = 0) -> Path:
+    """The data of a quick run, or as many others."""
+    path.parent.mkdir(parents=True)
+    with np.load(quick[2]) as arrays:
+        changed = {key: array ^ np.uint8(first) if key.endswith("images") else array for key, array in arrays.items()}
+    np.savez(path, **changed)
+    return path
+
+
+def test_two_data_sets_of_one_name_are_not_mixed_up_in_a_plan(
+    quick: tuple[str, ...], tmp_path: Path, fails: Fails
+) -> None:
+    paths = [few_digits(tmp_path / folder / "digits.npz", quick, number) for number, folder in enumerate("abc")]
+    shutil.copy(paths[0], paths[2])
+    for other in (paths[1], "digits"):
+        said = fails("run", "--dry-run", "--dataset", paths[0], "--dataset", other, "--results", tmp_path / "r")
+        assert "both are called 'digits'" in said
+        assert "Rename one" in said
+    same = [word for path in (paths[0], paths[2]) for word in ("--dataset", str(path))]
+    assert main(["run", "--dry-run", "--epochs", "1", *same, "--results", str(tmp_path / "r")]) == 0
+
+
+@pytest.mark.parametrize("changed", [(), ("--rate", "0.4"), ("--name", "other"), ("--seed", "1"), ("--dry-run",)])
+def test_two_data_sets_of_one_name_are_not_mixed_up_in_a_results_folder(
+    changed: tuple[str, ...], quick: tuple[str, ...], copied: Path, tmp_path: Path, fails: Fails
+) -> None:
+    other = few_digits(tmp_path / "elsewhere" / "few_digits.npz", quick, 1)
+    before = everything(copied)
+    said = fails("run", "--dataset", other, *quick[3:], *changed, "--results", copied)
+    assert "another data set called 'few_digits'" in said
+    assert everything(copied) == before
+    assert main([*quick, *changed, "--dry-run", "--results", str(copied)]) == 0, "the same data set is welcome"
+
+
+def test_a_data_set_of_another_size_is_another_whatever_the_training(
+    quick: tuple[str, ...], copied: Path, tmp_path: Path, fails: Fails
+) -> None:
+    other = write_data(tmp_path / "elsewhere" / "few_digits.npz")
+    assert "another data set called" in fails("run", "--batch-size", "8", "--dataset", other, "--results", copied)
+
+
+def test_trials_of_two_data_sets_of_one_name_are_not_averaged() -> None:
+    from benchmark.audit.trial_tables import COUNTS, PRECISIONS, trial_groups
+    from benchmark.disk import TABLES
+
+    def rows(table: str) -> pd.DataFrame:
+        values = {str: "x", int: 1, float: 0.5, bool: True}
+        row = {column: values[kind] for column, kind in TABLES[table].columns.items()}
+        return pd.DataFrame([row | {"data": "aaa", "precision": 0.25}, row | {"data": "bbb", "precision": 0.75}])
+
+    groups = trial_groups({COUNTS: rows(COUNTS), PRECISIONS: rows(PRECISIONS)}.__getitem__)
+    assert [title.split(",")[:2] for title, _ in groups["precision"].tables] == [
+        ["Precision: x", " aaa"],
+        ["Precision: x", " bbb"],
+    ]
+    assert [table.iloc[0, 1] for _, table in groups["precision"].tables] == ["0.25", "0.75"]

@@ -33,7 +33,7 @@ COUNT_NOTE = (
 
 def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
     """Tables of all trials; `read` returns the rows of a CSV table by name."""
-    counts, precisions = read(COUNTS), read(PRECISIONS)
+    counts, precisions = (_with_own_names(read(name)) for name in (COUNTS, PRECISIONS))
     if counts.empty:
         return {}
     counted = Group("How many labels are wrong?", [("Estimates", count_table(counts))], [COUNT_NOTE])
@@ -55,6 +55,12 @@ def trial_groups(read: Callable[[str], pd.DataFrame]) -> dict[str, Group]:
         "counts": counted,
         "precision": Group("Wrong labels among the first, by data set", by_dataset, [SPREAD_NOTE]),
     }
+
+
+def _with_own_names(rows: pd.DataFrame) -> pd.DataFrame:
+    """Data sets that have the same name and are not the same get their identity into the name."""
+    is_shared = rows.groupby("dataset")["data"].transform("nunique") > 1
+    return rows.assign(dataset=rows["dataset"].where(~is_shared, rows["dataset"] + ", " + rows["data"]))
 
 
 def _precision_table(rows: pd.DataFrame, cell: Callable[[pd.Series], str]) -> pd.DataFrame:

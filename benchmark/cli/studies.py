@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
         study, sources = with_absolute_paths(study), sources.with_absolute_paths()
     check_tables(options.results)
     plan = plan_study(study, sources, options.force)
+    plan.check_datasets()
     training = study.grids[0].training
     workers = options.workers or default_workers(training.threads, training.device)
     if not plan.stores_to_compute() and options.dask is None:

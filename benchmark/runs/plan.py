@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset, missing_file
 from benchmark.disk import ResultsFolder, provenance
+from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
 from benchmark.networks.backbone import check_name, weights_identity
@@ -82,6 +83,25 @@ class Plan:
         missing = (missing_file(argument, self.sources.data_root) for argument in self.study.datasets)
         return [file for file in missing if file is not None]
 
+    def check_datasets(self) -> None:
+        """Refuses a data set if the results folder has rows of another one under its name, since reports join them.
+
+        Runs with the same protocol differ in nothing but data set and rate, so the setting tells whose row it is.
+        """
+        columns = ["dataset", "protocol", "rate", "setting", "classes", "samples", "study"]
+        runs = read_table(self.sources.results, "runs")[columns].drop_duplicates(columns[:-1])
+        for unit in {(unit.run.dataset, unit.run.protocol_id): unit for unit in self.units}.values():
+            for row in runs[runs["dataset"] == unit.run.dataset].itertuples():
+                is_alike = (row.classes, row.samples) == (unit.info.num_classes, unit.info.sizes[0])
+                if not is_alike or (
+                    row.protocol == unit.run.protocol_id and row.setting != unit.run.setting_at(row.rate)
+                ):
+                    raise LincBenchError(
+                        f"{self.sources.results.root} has results of another data set called '{unit.run.dataset}' "
+                        f"(study {row.study}, {row.samples:,} training samples), and their rows would be mixed up. "
+                        f"Rename {self.sources.dataset(unit)}, or choose another folder with --results DIR."
+                    )
+
     def stores_to_compute(self) -> dict[Path, Unit]:
         stores = {self.sources.store(unit): unit for unit in self.to_train if unit.store_id is not None}
         return {store: unit for store, unit in stores.items() if not store.exists()}
@@ -91,6 +111,13 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
     """A unit for every run of the study's grids; a run of several grids records and scores what any of them needs."""
     infos = {argument: describe_dataset(argument, sources.data_root) for argument in study.datasets}
     sources = replace(sources, datasets={info: argument for argument, info in infos.items()})
+    names = {info.name: argument for info, argument in sources.datasets.items()}
+    for info, argument in sources.datasets.items():
+        if names[info.name] != argument:
+            raise LincBenchError(
+                f"{argument} and {names[info.name]} are different data sets, and both are called '{info.name}', so "
+                "their results would be mixed up. Rename one of them, or run one at a time with another --results DIR."
+            )
     units = joined([unit for grid in study.grids for unit in _units_of(grid, infos, sources.weights_file)])
     to_train = {}
     for unit in units:

@@ -22,6 +22,7 @@ MANY_RECORDS = 100  # checking more than these shows a progress bar
 
 def run_study(plan: Plan, executor: Executor, progress: Progress) -> list[Outcome]:
     """Runs every unit; one that fails does not stop the others, and is tried again when they are done."""
+    plan.check_datasets()
     results = plan.sources.results
     outcomes: list[Outcome] = []
 

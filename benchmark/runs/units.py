@@ -44,6 +44,10 @@ class RunSettings:
         """The same for runs that differ in seeds and recipe only, which may be averaged."""
         return digest_of(self._settings_without_seeds_and_recipe(), 8)
 
+    def setting_at(self, rate: float) -> str:
+        """The setting of the same run at another noise rate."""
+        return replace(self, noise=replace(self.noise, rate=rate)).setting_id
+
     @cached_property
     def protocol_id(self) -> str:
         """The same for settings that differ in data set and noise rate only: a column of the paper's tables."""
