@@ -272,3 +272,32 @@ def test_trials_of_two_data_sets_of_one_name_are_not_averaged() -> None:
         ["Precision: x", " bbb"],
     ]
     assert [table.iloc[0, 1] for _, table in groups["precision"].tables] == ["0.25", "0.75"]
+
+
+@pytest.mark.parametrize("name", ["[/bold]", "[red]"])
+def test_markup_in_a_path_is_printed_as_it_is(name: str, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = results.rename(results.with_name(name.replace("/", "")) if "/" in name else results.with_name(name))
+    (inner := folder / name).parent.mkdir(exist_ok=True, parents=True)
+    inner.mkdir(parents=True, exist_ok=True)
+    for table in folder.glob("*.csv"):
+        shutil.copy(table, inner)
+    assert main(["report", "--results", str(inner)]) == 0
+    assert str(inner) in capsys.readouterr().out
+    for command in (("features", "list"), ("status",)):
+        assert main([*command, "--results", str(inner)]) == 0
+
+
+def test_markup_in_titles_and_bars_is_printed_as_it_is() -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from benchmark.display.tables import for_terminal
+    from benchmark.execution.progress import Progress
+
+    said = StringIO()
+    console = Console(file=said, width=80, force_terminal=True, color_system=None)
+    console.print(for_terminal("[/bold] title", pd.DataFrame({"[/red]": ["[/x], as wide as the title"]})))
+    with Progress(console).counting("images of [/bold]") as report:
+        report(1, 1)
+    assert all(text in said.getvalue() for text in ("[/bold] title", "[/red]", "[/x]", "images of [/bold]"))

@@ -78,9 +78,9 @@ def _is_numeric(column: list[str]) -> bool:
 
 
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
-    drawn, cells = Table(title=title, title_justify="left", title_style="bold"), in_cells(table)
+    drawn, cells = Table(title=escape(title), title_justify="left", title_style="bold"), in_cells(table)
     for column, is_number in zip(cells.columns, are_numbers(cells), strict=True):
-        drawn.add_column(column, justify="right" if is_number else "left", overflow="fold")
+        drawn.add_column(escape(column), justify="right" if is_number else "left", overflow="fold")
     for row in cells.itertuples(index=False):
         drawn.add_row(*map(escape, row))
     return drawn

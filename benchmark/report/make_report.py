@@ -60,8 +60,8 @@ def make_report(
             manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
     for part in shown:
         folders = f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}."
-        console.print(folders, highlight=False, soft_wrap=True)
-    console.print(f"Everything on one page: {results.page}", highlight=False, soft_wrap=True)
+        console.print(folders, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Everything on one page: {results.page}", highlight=False, markup=False, soft_wrap=True)
 
 
 class Rows(dict[str, pd.DataFrame]):

@@ -94,7 +94,7 @@ class Plan:
             for row in runs[runs["dataset"] == unit.run.dataset].itertuples():
                 is_alike = (row.classes, row.samples) == (unit.info.num_classes, unit.info.sizes[0])
                 if not is_alike or (
-                    row.protocol == unit.run.protocol_id and row.setting != unit.run.setting_at(row.rate)
+                    row.protocol == unit.run.protocol_id and row.setting != unit.run.setting_at(float(str(row.rate)))
                 ):
                     raise LincBenchError(
                         f"{self.sources.results.root} has results of another data set called '{unit.run.dataset}' "
