@@ -95,6 +95,8 @@ def _check_names(path: Path, rows: pd.DataFrame) -> None:
     """Of studies and line-ups, which name folders and files of the report."""
     for column, kind in {"study": "study", "line_up": "line-up"}.items() if "study" in rows else ():
         for line, name in rows[column].drop_duplicates().items() if column in rows else ():
+            if not name and kind == "line-up":  # a row of no line-up names no file
+                continue
             try:
                 check_name(kind, name)
             except LincBenchError as error:
