@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 CASES: Counter[str] = Counter()  # of this process, which runs all tests of a file
-LOADERS, COMMANDS = 11, 7  # how many tests draw cases in test_fuzz.py and in test_fuzz_commands.py
+LOADERS, COMMANDS = 11, 8  # how many tests draw cases in test_fuzz.py and in test_fuzz_commands.py
 cases_in_all = 3000  # `--fuzz` says how many
 
 

@@ -387,6 +387,72 @@ def test_reviews(box: Box) -> None:
     box.given.mkdir()
 
 
+HEADER = """import sys
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from benchmark.record import TRAIN_LOGITS
+from detectors import Detector
+"""
+OWN = """@dataclass(frozen=True)
+class Own(Detector):
+    name: ClassVar[str] = {name}
+    {needs}
+    {score}
+    {more}
+{end}
+"""
+PIECES: dict[str, tuple[str, ...]] = {
+    "name": (
+        "'own'", "''", "'../../precious'", "None", "3", "'[/bold]'", "'NA'", "'a\\nb'", "'x' * 5000", "'AUM'",
+        "'\\ud800'",
+    ),
+    "needs": (
+        "needs = ()", "needs = (TRAIN_LOGITS,)", "needs = 'train_logits'", "needs = None", "needs = 3",
+        "needs = ('train_logits',)", "needs = property(lambda self: 1 / 0)", "needs = [TRAIN_LOGITS]",
+        "needs = property(lambda self: sys.exit(0))", "pass", "needs = iter(())",
+    ),
+    "score": (
+        "def score(self, record): return np.zeros(3)", "score = None", "score = 3", "pass", "def score(self): pass",
+    ),
+    "more": (
+        "pass", "training = None", "training = property(lambda self: 1 / 0)", "field: int = 'x'", "field: list = ()",
+        "version: ClassVar[int] = 'one'", "def __init__(self, x): pass", "def __post_init__(self): sys.exit(0)",
+        "def __post_init__(self): raise KeyboardInterrupt", "summary: ClassVar[str] = None", "averages_runs = 1 / 0",
+        "def __hash__(self): return 1 / 0", "field: object = object()", "def epochs_used(self, epochs): return 'x'",
+        "def __new__(cls): return 3", "label = property(lambda self: None)", "def __eq__(self, other): 1 / 0",
+    ),
+    "end": (
+        "", "sys.exit(0)", "raise KeyboardInterrupt", "1 / 0", "import nothing", "def", "\0",
+        "é", "Own = 3",
+    ),
+}  # fmt: skip
+
+
+def usually_first(known: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return st.one_of(st.just(known[0]), st.sampled_from(known))
+
+
+@fuzz
+@given(
+    pieces=st.fixed_dictionaries({name: usually_first(known) for name, known in PIECES.items()}),
+    content=st.one_of(st.none(), st.none(), st.none(), st.binary(max_size=60)),
+    named=st.one_of(st.just("Own"), st.just("Own"), odd_text),
+)
+def test_files_of_detectors(
+    box: Box, few_images: Path, pieces: dict[str, str], content: bytes | None, named: str
+) -> None:
+    (file := box.given / "own.py").write_bytes(
+        content or f"{HEADER}{OWN.format_map(pieces)}".encode(errors="surrogatepass")
+    )
+    arguments = ["run", "--dry-run", "--dataset", str(few_images / "few.npz"), "--results", str(box.given / "results")]
+    interrupts = "KeyboardInterrupt" in f"{pieces['more']}{pieces['end']}"
+    code, said = box.run("detector files", [*arguments, "--detector", f"{file}:{named}"])
+    assert code == 0 or "error: " in said or interrupts, said
+    shutil.rmtree(box.given)
+    box.given.mkdir()
+
+
 @pytest.mark.long
 def test_the_number_of_cases_is_told(record_property: Callable[[str, object], None]) -> None:
     """The last of this file, which one process runs in order."""
