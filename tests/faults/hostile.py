@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import TABLES
@@ -168,8 +170,34 @@ def _run_apart(campaign: Campaign, what: str, *options: str) -> None:
 def link_out(campaign: Campaign) -> bool:
     """Nothing behind a link is read as ours, changed or removed."""
     campaign.copy_of_whole()
-    campaign.chance.choice((linked_results, linked_results, linked_store))(campaign)
+    campaign.chance.choice((linked_images, linked_images, linked_results, linked_results, linked_store))(campaign)
     return True
+
+
+def linked_images(campaign: Campaign) -> None:
+    """A class, or a file, that is somewhere else."""
+    chance, precious = campaign.chance, campaign.home / "precious"
+    images = campaign.home / "elsewhere" / "images"
+    pixels = np.random.default_rng(0)
+    for number in range(60):
+        for folder in (images / "cat", images / "dog", precious / "patients"):
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels.integers(0, 256, (8, 8), np.uint8)).save(folder / f"{number}.png")
+    if chance.random() < 0.5:
+        (images / "link").symlink_to(precious / "patients")
+    else:
+        (images / "cat" / "link.png").symlink_to(precious / "patients" / "0.png")
+    commands = (
+        one_epoch(campaign, "--dataset", str(images), "--detector", "mean loss"),
+        ["audit", str(images), "--out", str(campaign.home / "work" / "throwaway"), "--workers", "1"],
+    )
+    without = [campaign.home / "work" / "throwaway"]
+    before = snapshot(campaign.home, without)
+    code, said = campaign.run(chance.choice(commands))
+    left_out = campaign.home / "work" / "throwaway" / "unreadable.csv"  # an audit goes on without the image
+    named = said if code else left_out.read_text() if left_out.exists() else ""
+    assert "link" in named, f"a link out of the folder was followed: {said}"
+    assert not differences(before, snapshot(campaign.home, without))
 
 
 def linked_results(campaign: Campaign) -> None:
