@@ -1,5 +1,6 @@
 """Records: read-only, cut to their first epochs, made from anybody's arrays, and honest when damaged."""
 
+import os
 import subprocess
 import sys
 import time
@@ -165,6 +166,21 @@ def test_values_are_imported_without_heavy_libraries(code: str) -> None:
     check = f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ended.stdout.strip() == "[]"
+
+
+def test_asking_git_writes_nothing_into_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git status` takes a lock and writes the index anew, which a `git commit` at the same time fails on."""
+    code = tmp_path / "benchmark" / "disk" / "provenance.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("")
+    own = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), (*own, "commit", "-qm", "code")):
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    os.utime(code, (1, 1))  # the index has another time, so that git would like to correct it
+    before = (tmp_path / ".git" / "index").read_bytes()
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    assert not provenance.commit.__wrapped__().endswith("-dirty")
+    assert (tmp_path / ".git" / "index").read_bytes() == before
 
 
 @pytest.mark.usefixtures("without_report")

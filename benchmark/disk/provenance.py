@@ -49,6 +49,6 @@ def commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Git's answer about the project's folder; empty where it is no repository."""
-    project = Path(__file__).parents[2]
-    return subprocess.run(["git", "-C", project, *arguments], capture_output=True, text=True).stdout.strip()
+    """Git's answer about the project's folder, to which it writes nothing; empty where it is no repository."""
+    git = ("git", "--no-optional-locks", "-C", Path(__file__).parents[2])
+    return subprocess.run([*git, *arguments], capture_output=True, text=True).stdout.strip()
