@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 
 from benchmark.cli.command_line import main
+from benchmark.identity import OWN_MODULE
 from tests import fuzzing
 
 # Machines differ: speed is measured in benchmarks, never limited in a test. Examples repeat from run to run.
@@ -118,6 +120,12 @@ def score_bytes(results: Path) -> dict[str, bytes]:
     files = sorted((results / "scores").rglob("*.npy"))
     assert files
     return {str(file.relative_to(results)): file.read_bytes() for file in files}
+
+
+def forget_own_detectors() -> None:
+    """Of users' files, as if the next command were a new process."""
+    for name in [name for name in sys.modules if name.startswith(OWN_MODULE)]:
+        del sys.modules[name]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

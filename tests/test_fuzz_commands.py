@@ -28,7 +28,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import TABLES
 from benchmark.disk.tables import merge_rows, read_as_text, read_table
 from benchmark.errors import LincBenchError
-from tests.conftest import medmnist_arrays
+from tests.conftest import forget_own_detectors, medmnist_arrays
 from tests.fuzzing import CASES, COMMANDS, NUMBERS, ODD, any_value, fuzz, odd_text, spoiled, told
 from tests.snapshot import differences, snapshot
 
@@ -448,6 +448,7 @@ def test_files_of_detectors(
     arguments = ["run", "--dry-run", "--dataset", str(few_images / "few.npz"), "--results", str(box.given / "results")]
     interrupts = "KeyboardInterrupt" in f"{pieces['more']}{pieces['end']}"
     code, said = box.run("detector files", [*arguments, "--detector", f"{file}:{named}"])
+    forget_own_detectors()
     assert code == 0 or "error: " in said or interrupts, said
     shutil.rmtree(box.given)
     box.given.mkdir()

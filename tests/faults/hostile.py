@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from PIL import Image
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.schema import TABLES
 from benchmark.disk.tables import read_table
-from benchmark.identity import OWN_MODULE
+from tests.conftest import forget_own_detectors
 from tests.faults.campaign import ANOTHER, Campaign, Fault, read_text
 from tests.snapshot import differences, losses, snapshot
 
@@ -154,8 +153,7 @@ def own_detector(campaign: Campaign) -> None:
     )
     dataset = campaign.quick[campaign.quick.index("--dataset") + 1]
     _run_apart(campaign, f"detector {name!r}", "--dataset", dataset, "--detector", f"{file}:Own")
-    for module in [module for module in sys.modules if module.startswith(OWN_MODULE)]:
-        del sys.modules[module]  # as for the next command, which is a new process
+    forget_own_detectors()
 
 
 def _run_apart(campaign: Campaign, what: str, *options: str) -> None:
