@@ -120,7 +120,7 @@ def test_the_table_of_counts_has_coverage_and_spread() -> None:
 def test_precision_is_averaged_over_trials_or_over_data_sets() -> None:
     rows = pd.DataFrame(
         {"dataset": ["a", "a", "b"], "method": "audit", "first": 0.05, "precision": [0.5, 0.7, 0.9]}
-    ).assign(rate=0.1, backbone="tf_efficientnet_lite0", image_size=64, trainings=1)
+    ).assign(data="an identity", rate=0.1, backbone="tf_efficientnet_lite0", image_size=64, trainings=1)
     groups = trial_groups(lambda name: rows if name == "audit_precision" else COUNTED)
     column = "10% wrong, first 5%"
     assert groups["summary"].tables[0][1][column].tolist() == ["0.75 (0.60 to 0.90)"]

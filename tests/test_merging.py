@@ -80,7 +80,8 @@ def test_rows_that_no_plan_makes_stay(unmodified: list[str], copied: Path) -> No
     """Of a detector and of a run that the study no longer has."""
     for path in copied.glob("*.csv"):
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-        added = [rows.assign(run=rows["run"] + "0", **({"setting": "old"} if "setting" in rows else {}))]
+        old = dict.fromkeys({"setting", "protocol"} & {*rows}, "old")
+        added = [rows.assign(run=rows["run"] + "0", **old)]
         added += [rows[rows["detector"] == "AUM"].assign(detector="a detector")] if "detector" in rows else []
         pd.concat([rows, *added]).to_csv(path, index=False)
     before = rows_of(copied)

@@ -10,7 +10,6 @@ from pathlib import Path
 from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset, missing_file
 from benchmark.disk import ResultsFolder, provenance
-from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
 from benchmark.networks.backbone import check_name, weights_identity
@@ -88,6 +87,8 @@ class Plan:
 
         Runs with the same protocol differ in nothing but data set and rate, so the setting tells whose row it is.
         """
+        from benchmark.disk.tables import read_table  # pandas, which `list` does not need
+
         columns = ["dataset", "protocol", "rate", "setting", "classes", "samples", "study"]
         runs = read_table(self.sources.results, "runs")[columns].drop_duplicates(columns[:-1])
         for unit in {(unit.run.dataset, unit.run.protocol_id): unit for unit in self.units}.values():
