@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"note: {note}")
     progress = Progress(terminal(stderr=True))
     load_own_detectors = partial(load_files, loaded_files())
-    is_isolated = bool(loaded_files()) or options.score_limit is not None  # a detector may end its process
+    is_isolated = study.has_own_detectors or options.score_limit is not None  # a detector may end its process
     place = options.dask, training.device, progress.say, is_isolated
     with make_executor(workers, load_own_detectors, *place) as executor:
         outcomes = run_study(plan, executor, progress)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from benchmark.errors import unknown_name
+from benchmark.identity import own_file
 from benchmark.names import check_name
 from benchmark.networks import Backbone
 from benchmark.training import Recipe, Standard, TrainingSettings
@@ -80,6 +81,11 @@ class Study:
     @property
     def detectors(self) -> tuple[Detector, ...]:
         return tuple(dict.fromkeys(detector for grid in self.grids for detector in grid.detectors))
+
+    @property
+    def has_own_detectors(self) -> bool:
+        """Whether any is from a user's file."""
+        return any(own_file(detector) for detector in self.detectors)
 
 
 PAPER_BACKBONE = Backbone("vit_small_patch8_224.dino", image_size=224)
