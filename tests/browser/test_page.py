@@ -272,7 +272,7 @@ def test_the_page_that_report_writes(chromium: Chrome, quick_run: Path) -> None:
     figures = chromium.find_elements(By.TAG_NAME, "img")
     assert len(figures) == len(list((quick_run / "figures").rglob("*.svg")))
     assert all(chromium.execute_script("return arguments[0].naturalWidth > 0", figure) for figure in figures)
-    runs = chromium.find_element(By.ID, "demo-modified-runs")
+    runs = chromium.find_element(By.ID, "demo-modified/runs")
     assert len([row for row in runs.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]) == 2
     recipes = next(
         select
