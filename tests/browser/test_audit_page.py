@@ -11,6 +11,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmark.audit.run_audit import audit
 from benchmark.cli.command_line import main
+from benchmark.disk import restored
 from tests.browser.test_page import _show_at
 from tests.browser.test_review import _content, _press
 from tests.test_audit import COUNT, SMALL, write_folder
@@ -36,7 +37,8 @@ def test_a_folder_is_audited_reviewed_and_corrected(chromium: Chrome, tmp_path: 
     WebDriverWait(chromium, 10).until(lambda _: decisions.exists() and decisions.stat().st_size)
     assert main(["apply-review", str(tmp_path / "out" / "audit.csv"), str(decisions)]) == 0
     with (tmp_path / "out" / "reviewed_labels.csv").open(newline="", encoding="utf-8") as file:
-        labels = {row["id"]: row for row in csv.DictReader(file)}
+        rows = [{name: restored(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+    labels = {row["id"]: row for row in rows}
     assert len(labels) == COUNT
     for sample in first[:19]:
         assert labels[sample["id"]]["label"] == sample["suggested"]
