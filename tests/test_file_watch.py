@@ -9,9 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from getpass import getuser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
@@ -28,17 +29,22 @@ CHOSEN = ("results", "audit", "trials", "profile", "committed")  # what --result
 
 
 @pytest.fixture
-def place(quick: Quick, tmp_path: Path) -> Path:
-    """Files in every folder, with names that commands write elsewhere."""
+def place(quick: Quick) -> Iterator[Path]:
+    """Files in every folder, with names that commands write elsewhere; its path is short, as sockets demand."""
+    with TemporaryDirectory() as folder:
+        yield _furnished(Path(folder), Path(quick[quick.index("--dataset") + 1]))
+
+
+def _furnished(place: Path, dataset: Path) -> Path:
     for folder in ("home", "cwd", "cwd/results", "cwd/figures/demo", "cwd/audits", "data", "precious", "tmp"):
-        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (place / folder).mkdir(parents=True, exist_ok=True)
         for name in ("report.json", "roc_curves.svg", "audit.csv", "metrics.csv", "README.md") * (folder != "tmp"):
-            (tmp_path / folder / name).write_text(f"{name} of {folder}")
-    shutil.copy(quick[quick.index("--dataset") + 1], tmp_path / "data" / "few.npz")
-    (tmp_path / "committed").mkdir()
+            (place / folder / name).write_text(f"{name} of {folder}")
+    shutil.copy(dataset, place / "data" / "few.npz")
+    (place / "committed").mkdir()
     for table in (REPOSITORY / "results").glob("*.csv"):
-        shutil.copy(table, tmp_path / "committed")
-    return tmp_path
+        shutil.copy(table, place / "committed")
+    return place
 
 
 def command(place: Path, *words: str) -> str:

@@ -115,7 +115,8 @@ def terms_table(rows: pd.DataFrame) -> pd.DataFrame:
     """A row per operation that LiNC adds, a column per setting."""
     table = pd.DataFrame({"what LiNC adds": rows["term"].unique()})
     for title, own in rows.groupby(short_titles(rows), sort=False):
-        table[title] = table["what LiNC adds"].map(_with_interval(own.set_index("term"), "share")).fillna("–")
+        shares = _with_interval(own.drop_duplicates("term").set_index("term"), "share")
+        table[title] = table["what LiNC adds"].map(shares).fillna("–")
     return table
 
 

@@ -388,9 +388,14 @@ def test_without_storage_the_page_says_so_and_works(opened: Opened, tmp_path: Pa
 )
 def test_what_cannot_be_read_does_no_harm(opened: Opened, stored: str) -> None:
     chrome = opened(review(5, "b7"))
-    chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)
-    chrome.refresh()
-    WebDriverWait(chrome, 10).until(lambda _: "cannot be read" in chrome.find_element(By.ID, "notice").text)
+
+    def is_told(_: object) -> bool:
+        """The page that is left may still write what it has."""
+        chrome.execute_script("localStorage.setItem('linc-bench-review-b7', arguments[0])", stored)
+        chrome.refresh()
+        return "cannot be read" in chrome.find_element(By.ID, "notice").text
+
+    WebDriverWait(chrome, 10).until(is_told)
     assert _content(chrome, "reviewed") == "0 of 5 reviewed"
     _press(chrome, "k")
     chrome.refresh()
