@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +11,36 @@ OWN_MODULE = "linc_bench_own_"  # prefix of the names of modules that are loaded
 Json = Any  # what json.dumps takes; its type is recursive
 
 
-def later(version: int) -> dict[str, int]:
-    """Metadata of a field that was added when results existed; raise the version when its effect changes."""
-    return {"later": version}
+def later(version: int, before: Json = MISSING) -> dict[str, Json]:
+    """Metadata of a field that was added when results existed; raise the version when its effect changes.
+
+    `before` is its value in those results, if that is not the default.
+    """
+    return {"later": version, "before": before}
 
 
 def settings_of(value: Any) -> Json:
     """Every field of a settings value, nested ones too, with the class's `name` and `version` where it has them.
 
-    A field that was added later is left out while it has its default, so that older runs keep their ids. Otherwise
-    its own version is listed beside it, since the version of the class is that of all runs.
+    A field that was added later is left out while it has the value of older runs, so that these keep their ids.
+    Otherwise its own version is listed beside it, since the version of the class is that of all runs.
     """
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
         own |= {"file": own_file(value)} if own_file(value) else {}
-        listed = [
-            field
-            for field in fields(value)
-            if not ("later" in field.metadata and getattr(value, field.name) == field.default)
-        ]
+        listed = [field for field in fields(value) if not _is_as_before(field, getattr(value, field.name))]
         versions = {f"{field.name} version": field.metadata["later"] for field in listed if "later" in field.metadata}
         return own | {field.name: settings_of(getattr(value, field.name)) for field in listed} | versions
     if isinstance(value, tuple | list):
         return [settings_of(item) for item in value]
     return value
+
+
+def _is_as_before(field: Field[Any], current: Any) -> bool:
+    if "later" not in field.metadata:
+        return False
+    before = field.metadata["before"]
+    return bool(current == (field.default if before is MISSING else before))
 
 
 def options_of(value: Any) -> dict[str, Json]:

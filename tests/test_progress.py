@@ -23,7 +23,7 @@ def test_a_run_that_is_trained_and_being_scored_counts_as_trained(
 ) -> None:
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     demo, results = study_named("demo"), ResultsFolder(tmp_path)
-    grid = replace(demo.grids[0], training_seeds=(0,), line_ups=())
+    grid = replace(demo.grids[0], seeds=((0, 0),), line_ups=())
     plan = plan_study(replace(demo, grids=(grid,)), Sources(results))
     epochs, said = grid.training.epochs, StringIO()
     trained, begun = (results.running(unit.run.run_id) for unit in plan.units)

@@ -69,14 +69,23 @@ def test_a_data_set_that_the_study_has_not_joins_every_grid() -> None:
 
 def test_rates_and_seeds_of_the_study_stay_in_the_grids_that_have_them() -> None:
     study = changed("medmnist-accuracy", "--dataset", "bloodmnist", "--rate", "0.1", "--rate", "0.2")
-    assert [(grid.rates, grid.training_seeds) for grid in study.grids] == [((0.2,), (0, 1, 2)), ((0.1,), (0,))]
-    seeds = [grid.training_seeds for grid in changed("medmnist-auc", "--seed", "1", "--seed", "0").grids]
-    assert seeds == [(1, 0), (0,)]
+    assert [(grid.rates, grid.seeds) for grid in study.grids] == [
+        ((0.2,), ((0, 0), (0, 1), (0, 2))),
+        ((0.1,), ((0, 0),)),
+    ]
+    seeds = [grid.seeds for grid in changed("medmnist-auc", "--seed", "1", "--seed", "0").grids]
+    assert seeds == [((0, 1), (0, 0)), ((0, 0),)]
 
 
 def test_rates_and_seeds_that_the_study_has_not_are_tried_in_every_grid() -> None:
     study = changed("medmnist-accuracy", "--rate", "0.25", "--seed", "7")
-    assert [(grid.rates, grid.training_seeds) for grid in study.grids] == [((0.25,), (7,))] * 3
+    assert [(grid.rates, grid.seeds) for grid in study.grids] == [((0.25,), ((7, 7),))] * 3
+
+
+def test_a_noise_seed_takes_the_place_of_those_in_the_pairs() -> None:
+    assert [grid.seeds for grid in changed("demo", "--noise-seed", "9").grids] == [((9, 0), (9, 1), (9, 2))]
+    both = changed("demo", "--noise-seed", "9", "--noise-seed", "8", "--seed", "1", "--seed", "7")
+    assert [grid.seeds for grid in both.grids] == [((9, 1), (9, 7), (8, 1), (8, 7))]
 
 
 def test_choices_that_no_run_has_together_are_told(fails: Callable[..., str], tmp_path: Path) -> None:
@@ -116,11 +125,7 @@ def test_nothing_is_trained_for_a_detector_that_is_then_dropped(study: Study, na
         labels = {detector.label for grid in own for detector in grid.detectors if detector.name == name}
         assert {detector.label for detector in chosen.detectors} == labels
         for grid, given in zip(chosen.grids, own, strict=True):
-            assert (grid.recipes, grid.training, grid.training_seeds) == (
-                given.recipes,
-                given.training,
-                given.training_seeds,
-            )
+            assert (grid.recipes, grid.training, grid.seeds) == (given.recipes, given.training, given.seeds)
     else:
         assert all({detector.name for detector in grid.detectors} == {name} for grid in chosen.grids)
 
@@ -157,6 +162,6 @@ def test_the_ablation_changes_one_thing_at_a_time(dataset: str) -> None:
             if value != vars(usual)[name]
         ]
         assert len(differing) == 1
-        assert grid.training_seeds == base.training_seeds
+        assert grid.seeds == base.seeds
     phases = {(recipe.warm_up, recipe.soft_epochs) for recipe in of_linc.recipes}
     assert len(phases) == 9

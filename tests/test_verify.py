@@ -28,8 +28,8 @@ def small(odd_or_even: Path, quick_run: Path) -> Iterator[Study]:
     """
     line_up = LineUp("original", (detector_named("LiNC"), detector_named("AUM"), EL2N()))
     training, backbone = TrainingSettings(epochs=3, batch_size=64), Backbone(image_size=32)
-    grid = Grid((str(odd_or_even),), (0.2,), training_seeds=(0, 1), training=training, backbone=backbone)
-    one_seed = replace(grid, training_seeds=(0,), line_ups=(LineUp("original", (GraNd(epoch=1),)),))
+    grid = Grid((str(odd_or_even),), (0.2,), seeds=((0, 0), (0, 1)), training=training, backbone=backbone)
+    one_seed = replace(grid, seeds=((0, 0),), line_ups=(LineUp("original", (GraNd(epoch=1),)),))
     small = Study("small", "two seeds of very little", (replace(grid, line_ups=(line_up,)), one_seed))
     studies = {study.name: study for study in (*STUDIES, small)}
     with pytest.MonkeyPatch.context() as patch:

@@ -32,7 +32,7 @@ class AuditSettings:
         grid = Grid(
             datasets=(str(dataset),),
             rates=(0.0,),
-            training_seeds=self.seeds,
+            seeds=tuple((0, seed) for seed in self.seeds),
             backbone=self.backbone,
             training=self.training(samples),
             recipes=(),

@@ -149,8 +149,14 @@ def _add_run(run: CommandParser) -> None:
     limit = "a detector that takes longer to score a run fails; default: none"
     run.add_study()
     run.add_argument("--rate", dest="rates", action="append", type=share, metavar="RATE", help=rate)
-    run.add_number("--seed", 0, 2**31, "training seed; repeatable", **seeds)
-    run.add_number("--noise-seed", 0, 2**31, "which labels are wrong; repeatable", **seeds | {"dest": "noise_seeds"})
+    run.add_number("--seed", 0, 2**31, "seed of noise and training; repeatable", **seeds)
+    run.add_number(
+        "--noise-seed",
+        0,
+        2**31,
+        "another seed for which labels are wrong; repeatable",
+        **seeds | {"dest": "noise_seeds"},
+    )
     run.add_argument("--noise", help="noise kind")
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.runs import Grid, LineUp, Study
+from benchmark.runs import Grid, LineUp, Seeds, Study
 from detectors import LINE_UPS, detector_named
 from detectors.own_files import is_detector_file, load_detector
 
@@ -59,9 +59,7 @@ def overridden(study: Study, overrides: Overrides) -> Study:
     is_scored = bool(overrides.detectors or overrides.line_ups)
     grids = [_overridden_grid(study, grid, overrides) for grid in study.grids]
     chosen = tuple(
-        grid
-        for grid in grids
-        if grid.datasets and grid.rates and grid.training_seeds and (grid.detectors or not is_scored)
+        grid for grid in grids if grid.datasets and grid.rates and grid.seeds and (grid.detectors or not is_scored)
     )
     if not chosen:
         raise LincBenchError(
@@ -98,15 +96,13 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
     if wanted.detectors and (line_ups or not wanted.line_ups):
         line_ups = _with_detectors(study, line_ups, wanted.detectors)
     rates = {rate for other in study.grids for rate in other.rates}
-    seeds = {seed for other in study.grids for seed in other.training_seeds}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
     training = {"epochs": wanted.epochs, "batch_size": wanted.batch_size, "augment": wanted.augment}
     return replace(
         grid,
         datasets=_datasets(study, grid, wanted.datasets or study.datasets),
         rates=_selected(wanted.rates, grid.rates, rates),
-        training_seeds=_selected(wanted.training_seeds, grid.training_seeds, seeds),
-        noise_seeds=wanted.noise_seeds or grid.noise_seeds,
+        seeds=_seeds(study, grid, wanted),
         line_ups=line_ups,
         noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
         backbone=_replaced(grid.backbone, network),
@@ -122,6 +118,17 @@ def _replaced(settings: Any, values: Mapping[str, object]) -> Any:
 def _selected(wanted: tuple[T, ...], of_grid: tuple[T, ...], of_study: set[T]) -> tuple[T, ...]:
     """The wanted values that this grid has or no grid has; everything of the grid if none is wanted."""
     return tuple(value for value in wanted if value in of_grid or value not in of_study) if wanted else of_grid
+
+
+def _seeds(study: Study, grid: Grid, wanted: Overrides) -> tuple[Seeds, ...]:
+    """The grid's pairs with the wanted training seeds; a seed in no grid is that of training and noise."""
+    known = {training for other in study.grids for _, training in other.seeds}
+    pairs = [pair for seed in wanted.training_seeds for pair in grid.seeds if pair[1] == seed] + [
+        (seed, seed) for seed in wanted.training_seeds if seed not in known
+    ]
+    chosen = tuple(pairs) if wanted.training_seeds else grid.seeds
+    changed = ((noise, training) for noise in wanted.noise_seeds for _, training in chosen)
+    return tuple(dict.fromkeys(changed)) if wanted.noise_seeds else chosen
 
 
 def _datasets(study: Study, grid: Grid, wanted: Iterable[str]) -> tuple[str, ...]:

@@ -2,11 +2,13 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any
@@ -60,7 +62,8 @@ class WorkerDied(BrokenExecutor):
 class WorkerProcesses(Executor):
     """Replaces a worker that is killed, and loses no other call.
 
-    The standard library's pool gives up all calls when it loses a process, so each worker is a pool of one process.
+    The standard library's pool gives up all calls when it loses a process, and waits for ever if that process was
+    sending a result.
     """
 
     def __init__(self, workers: int, initializer: Initializer = None) -> None:
@@ -92,50 +95,79 @@ class WorkerProcesses(Executor):
 
 
 class _Worker:
-    """One process, started with the first call and after a death."""
+    """One process, started with the first call and after a death.
+
+    Its pipe has no other holder, so that a death is seen as the end of the pipe, even halfway through a result.
+    """
 
     def __init__(self, initializer: Initializer) -> None:
         self._initializer = initializer
-        self._running: tuple[ProcessPoolExecutor, BaseProcess] | None = None
+        self._running: tuple[BaseProcess, Connection] | None = None
         self._is_killed = False
         self._lock = threading.Lock()  # one thread calls, another may kill
 
     def call(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-        pool, process = self._running_or_started()
+        process, pipe = self._running_or_started()
+        request = pickle.dumps((function, arguments, named))  # before anything is sent: what it raises ends nobody
         try:
-            return pool.submit(call, function, *arguments, **named).result()
-        except BrokenExecutor as error:
+            pipe.send_bytes(request)
+            reply = pipe.recv_bytes()
+        except (EOFError, OSError) as error:
             process.join()
             raise WorkerDied(f"its worker process {_end_of(process)}") from error
+        is_error, result = pickle.loads(reply)
+        if is_error:
+            raise result
+        return result
 
-    def _running_or_started(self) -> tuple[ProcessPoolExecutor, BaseProcess]:
-        if self._running is not None and self._running[1].is_alive():
+    def _running_or_started(self) -> tuple[BaseProcess, Connection]:
+        if self._running is not None and self._running[0].is_alive():
             return self._running
         self.close()
         with self._lock:
             if self._is_killed:
                 raise WorkerDied("its worker process was told to end")
             context = multiprocessing.get_context("spawn")  # torch's thread pools do not survive a fork
-            pool = ProcessPoolExecutor(1, context, begin_worker, (self._initializer,))
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, self._initializer))
             try:
-                pid = pool.submit(os.getpid).result()
-            except (OSError, BrokenExecutor) as error:
-                pool.shutdown()
+                process.start()
+            except OSError as error:
+                ours.close()
                 raise WorkerDied(f"no worker process could be started ({error})") from error
-            process = next(child for child in multiprocessing.active_children() if child.pid == pid)
-            self._running = pool, process
+            finally:
+                theirs.close()
+            self._running = process, ours
             return self._running
 
     def kill(self) -> None:
         with self._lock:
             self._is_killed = True
             if self._running is not None:
-                self._running[1].kill()
+                self._running[0].kill()
 
     def close(self) -> None:
         if self._running is not None:
-            self._running[0].shutdown()
+            process, pipe = self._running
+            pipe.close()
+            process.join()
         self._running = None
+
+
+def _serve(pipe: Connection, initializer: Initializer) -> None:
+    """A worker process: answers one call after another until the pipe is closed."""
+    begin_worker(initializer)
+    while True:
+        try:
+            request = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            function, arguments, named = pickle.loads(request)
+            reply = pickle.dumps((False, call(function, *arguments, **named)))
+        except Exception as error:
+            reply = pickle.dumps((True, error))
+        pipe.send_bytes(reply)
 
 
 def _end_of(process: BaseProcess) -> str:

@@ -47,7 +47,7 @@ def profile(grid: Grid, sources: Sources, rounds: int, samples: int, progress: P
 
 def _prepared(grid: Grid, sources: Sources, progress: Progress) -> Plan:
     """Of one standard training, whose features and labels are then on disk."""
-    setting = replace(grid, rates=(RATE,), noise_seeds=(0,), training_seeds=(0,), recipes=(BASELINE.recipe,))
+    setting = replace(grid, rates=(RATE,), seeds=((0, 0),), recipes=(BASELINE.recipe,))
     plan = plan_study(Study("profile", "", (setting,)), sources, force=True)
     unit = next(unit for unit in plan.units if unit.run.recipe == BASELINE.recipe)
     plan = replace(plan, units=(unit,), to_train={unit: "to be measured"})

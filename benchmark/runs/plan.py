@@ -154,8 +154,8 @@ def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path |
         _check_needs(detector)
     recipes = dict.fromkeys([*grid.recipes, *(detector.training for detector in grid.detectors)])
     kind = noise_named(grid.noise)
-    axes = product(grid.datasets, grid.rates, grid.noise_seeds, grid.training_seeds, recipes)
-    for argument, rate, noise_seed, training_seed, recipe in axes:
+    axes = product(grid.datasets, grid.rates, grid.seeds, recipes)
+    for argument, rate, (noise_seed, training_seed), recipe in axes:
         info, noise = infos[argument], NoiseSettings(kind.name, kind.version, rate, noise_seed)
         noise.check(info.sizes[0], f"training labels of {info.name}")
         run = RunSettings(

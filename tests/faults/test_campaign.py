@@ -1,6 +1,6 @@
 """Faults, one of each kind here and by the hundred with `--faults 100`: nothing lost, nothing wrong.
 
-Parts with different seeds add up: `--faults 250 --faults-seed 1`, then 2, 3 and 4, are a thousand.
+Parts with different seeds add up: `--timeout 0 --faults 250 --faults-seed 1`, then 2, 3 and 4, are a thousand.
 """
 
 import random

@@ -41,7 +41,7 @@ def study_of(dataset: str, seeds: range) -> Study:
     grid = replace(
         grid,
         datasets=(dataset,),
-        training_seeds=tuple(seeds),
+        seeds=tuple((0, seed) for seed in seeds),
         backbone=replace(grid.backbone, image_size=32),
         training=replace(grid.training, epochs=12, batch_size=32),
         line_ups=tuple(two),
@@ -119,7 +119,7 @@ def test_report(many: tuple[Study, Sources], compare: Note) -> None:
 
 def some_of(many: tuple[Study, Sources]) -> Plan:
     """500 of the units."""
-    grids = (replace(many[0].grids[0], training_seeds=tuple(range(UNITS // 2))),)
+    grids = (replace(many[0].grids[0], seeds=tuple((0, seed) for seed in range(UNITS // 2))),)
     plan = plan_study(replace(many[0], grids=grids), many[1])
     assert len(plan.units) == UNITS
     return plan
