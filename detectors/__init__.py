@@ -41,7 +41,7 @@ DETECTORS: tuple[Detector, ...] = (
 # As the benchmark H-CAT (Seedat et al., ICLR 2024) computes those that it does differently.
 HCAT: tuple[Detector, ...] = (
     LiNC(),
-    AUM(skip_first_epoch=False),
+    AUM(skip_first_epoch=False, until="end"),
     DataMaps(moment="end of epoch"),
     DataIQ(measure="confidence"),
     EL2N(epoch=None, squared=True, average_runs=False),

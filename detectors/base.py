@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmark.identity import label_of
 from benchmark.record import RunRecord, Signal
-from benchmark.training import Recipe, Standard
+from benchmark.training import Recipe, Standard, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class Detector(ABC):
     def epochs_used(self, epochs: int) -> int:
         """How many of a run's epochs the score looks at."""
         return epochs
+
+    def epochs_used_in(self, training: TrainingSettings) -> int:
+        """The same of a run with these settings; one that stops where the schedule changes overrides this."""
+        return self.epochs_used(training.epochs)
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """Every detector of the suite: the contract, and its formula restated slowly."""
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from benchmark.errors import LincBenchError
+from benchmark.identity import settings_of
 from benchmark.record import RunRecord
 from benchmark.training import TrainingSettings
 from detectors import DETECTORS, HCAT, Detector, detector_named
@@ -112,6 +113,21 @@ def test_aum_of_a_single_epoch_uses_it() -> None:
     assert (AUM().score(record) == AUM(skip_first_epoch=False).score(record)).all()
 
 
+@pytest.mark.parametrize(("milestones", "last"), [((4, 5), 4), ((1,), 1), ((6, 9), 6), ((9,), 6), ((), 6)])
+def test_aum_reads_up_to_the_first_drop_of_the_learning_rate(milestones: tuple[int, ...], last: int) -> None:
+    record, _ = planted(n=20, wrong=4)
+    training = TrainingSettings(epochs=6, milestones=milestones)
+    scheduled = replace(record, settings={"training": settings_of(training)})
+    assert AUM().epochs_used_in(training) == last
+    assert AUM(until="end").epochs_used_in(training) == AUM().epochs_used(6) == 6
+    for epochs in range(1, 7):
+        cut = scheduled.first_epochs(epochs)
+        unscheduled = record.first_epochs(min(epochs, last))
+        assert (AUM().score(cut) == AUM(until="end").score(unscheduled)).all()
+        assert (AUM().score(cut) == AUM().score(unscheduled)).all(), "without a schedule it reads to the end"
+    assert (AUM(until="end").score(scheduled) == AUM().score(record)).all()
+
+
 def test_datamaps_is_confidence_and_variability_at_presentation() -> None:
     record, _ = planted(n=20, wrong=4)
     confidence, variability = DataMaps().score(record), DataMaps("variability").score(record)
@@ -148,16 +164,20 @@ def test_last_loss_is_that_of_the_last_epoch() -> None:
     np.testing.assert_allclose(LastLoss().score(record), losses(record, "eval_logits")[-1], rtol=1e-12)
 
 
-def test_aum_equals_its_authors_package(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ours", "window"), [(AUM(), slice(1, 4)), (AUM(skip_first_epoch=False, until="end"), slice(0, 6))]
+)
+def test_aum_equals_its_authors_package_in_its_window(tmp_path: Path, ours: AUM, window: slice) -> None:
     from aum import AUMCalculator
 
-    record, _ = planted(epochs=5, n=60, wrong=12)
+    record, _ = planted(epochs=6, n=60, wrong=12)
     calculator = AUMCalculator(str(tmp_path))
-    for logits in record.arrays["train_logits"]:
+    for logits in record.arrays["train_logits"][window]:
         calculator.update(torch.from_numpy(logits.copy()), torch.from_numpy(record.given_labels), list(range(60)))
     calculator.finalize()
     theirs = pd.read_csv(tmp_path / "aum_values.csv").set_index("sample_id")["aum"].sort_index().to_numpy()
-    np.testing.assert_allclose(-AUM(skip_first_epoch=False).score(record), theirs, atol=1e-5)
+    scheduled = replace(record, settings={"training": {"milestones": [4, 5]}})
+    np.testing.assert_allclose(-ours.score(scheduled), theirs, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> 
     for entry in group:
         row = _described(plan, entry.unit, truths, entry.line_up, entry.detector) | {
             "runs_averaged": len(entry.units),
-            "epochs_used": entry.detector.epochs_used(entry.unit.run.training.epochs),
+            "epochs_used": entry.detector.epochs_used_in(entry.unit.run.training),
             "seconds": seconds_of.get(entry),
         }
         if entry.failure is not None:

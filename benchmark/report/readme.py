@@ -76,12 +76,12 @@ def detectors_table() -> pd.DataFrame:
     from benchmark.runs import ORIGINAL
     from benchmark.training import TrainingSettings
 
-    epochs = TrainingSettings().epochs
+    training = TrainingSettings()
     return pd.DataFrame(
         {
             "detector": detector.name,
             "what its score is": detector.summary,
-            f"epochs read, of {epochs}": detector.epochs_used(epochs),
+            f"epochs read, of {training.epochs}": detector.epochs_used_in(training),
             "in the LiNC paper": "yes" if detector.name in DETECTION else "no",
         }
         for detector in ORIGINAL.detectors
