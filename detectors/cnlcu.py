@@ -1,10 +1,11 @@
 """CNLCU-S, sample selection with a lower bound on the loss (Xia et al., ICLR 2022, arXiv 2106.00445).
 
-ψ(l) = log(1 + l + l²/2); score = max(0, mean_t ψ(l_t) − σ²(t + σ² log(2t)/t²)/(n_t − σ²)) with t epochs, n_t = 1 + the
-number of epochs in which the sample was selected, σ² = 1e-4 falling linearly to 0 at epoch 80; high is noisy.
-The authors use two networks, windows of three epochs and the known noise rate, and export no score per sample. Ours:
-one network, all epochs, each sample its own bound, selected = loss below that epoch's median (the rate is not known).
-H-CAT cites the paper for the plain mean cross-entropy over all epochs (`bound`).
+ψ(l) = log(1 + l + l²/2); score = max(0, mean of ψ(l) − σ²(t + σ² log(2t)/t²)/(n_t − σ²)) over a window of t epochs;
+n_t = 2 + the number of its earlier epochs in which the sample was selected, σ² = 1e-4·(1 − (t − 1)/79), never negative;
+high is noisy. The authors use two networks, windows of three epochs and the known noise rate, and export no score per
+sample. Ours: one network, all epochs (`window` = 3 is the authors' last window), each sample its own bound, selected =
+loss below that epoch's median (the rate is not known). H-CAT cites the paper for the plain mean cross-entropy over all
+epochs (`bound`).
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ VARIANCE, VARIANCE_GONE_AT_EPOCH = 1e-4, 80
 @dataclass(frozen=True)
 class CNLCUS(Detector):
     name: ClassVar[str] = "CNLCU-S"
+    version: ClassVar[int] = 2  # the authors' constants
     summary: ClassVar[str] = "robust mean of the loss over epochs, less what uncertainty allows for"
 
     bound: bool = True
+    window: int | None = None  # the last so many epochs; all if none is named
 
     @property
     def needs(self) -> tuple[Signal, ...]:
@@ -34,15 +37,15 @@ class CNLCUS(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         if not self.bound:
             return MeanLoss().score(record)
-        labels, logits_ENK = record.given_labels, record[TRAIN_LOGITS]
+        labels, logits_ENK = record.given_labels, record[TRAIN_LOGITS][-(self.window or 0) :]
         medians_E = np.array([np.median(-given_log_probability(logits_NK[None], labels)) for logits_NK in logits_ENK])
         return record.map_samples(lambda labels, logits: self._score(labels, logits, medians_E), TRAIN_LOGITS)
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, medians_E: np.ndarray) -> np.ndarray:
-        losses_EB = -given_log_probability(logits_EBK, labels_B)
+        losses_EB = -given_log_probability(logits_EBK[-len(medians_E) :], labels_B)
         t = len(losses_EB)
-        variance = VARIANCE * max(0.0, 1.0 - t / VARIANCE_GONE_AT_EPOCH)
-        times_selected_B = 1 + (losses_EB < medians_E[:, None]).sum(axis=0)
+        variance = VARIANCE * max(0.0, 1.0 - (t - 1) / (VARIANCE_GONE_AT_EPOCH - 1))
+        times_selected_B = 2 + (losses_EB < medians_E[:, None])[:-1].sum(axis=0)
         allowance_B = variance * (t + variance * np.log(2 * t) / t**2) / (times_selected_B - variance)
         robust_mean_B = np.log1p(losses_EB + np.square(losses_EB) / 2).mean(axis=0)
         return np.maximum(0.0, robust_mean_B - allowance_B)

@@ -45,7 +45,7 @@ def planted(epochs: int = 6, n: int = 400, classes: int = 4, wrong: int = 80) ->
     return record, given != clean
 
 
-ALL = tuple(dict.fromkeys(DETECTORS + HCAT))
+ALL = tuple(dict.fromkeys((*DETECTORS, *HCAT, CNLCUS(window=3))))
 BY_DESIGN = {  # H-CAT's choices that a conformance check rightly rejects
     Forgetting(never_learned="zero", moment="end of epoch"): "right direction",
     next(detector for detector in HCAT if detector.name == "VoG"): "right direction",
@@ -224,16 +224,24 @@ def test_forgetting_counts_falls_and_never_learned_is_the_maximum() -> None:
     )
 
 
-def test_cnlcu_is_the_robust_mean_less_each_samples_own_bound() -> None:
-    record, _ = planted(n=20, wrong=4)
-    l_EN = losses(record, "train_logits")
-    scores, t = CNLCUS().score(record), len(l_EN)
-    sigma2 = 1e-4 * (1 - t / 80)
+@pytest.mark.parametrize(("window", "epochs"), [(None, 6), (3, 6), (1, 6), (9, 6), (None, 80), (None, 90)])
+def test_cnlcu_is_the_robust_mean_less_each_samples_own_bound(window: int | None, epochs: int) -> None:
+    record, _ = planted(epochs, n=20, wrong=4)
+    l_EN = losses(record, "train_logits")[-min(window or epochs, epochs) :]
+    scores, t = CNLCUS(window=window).score(record), len(l_EN)
+    variance = max(0, 1e-4 * (1 - (t - 1) / 79))
     for i in range(20):
-        n_t = 1 + sum(l_EN[e, i] < np.median(l_EN[e]) for e in range(t))
-        mean = np.mean([np.log(1 + loss + loss**2 / 2) for loss in l_EN[:, i]])
-        expected = max(0, mean - sigma2 * (t + sigma2 * np.log(2 * t) / t**2) / (n_t - sigma2))
-        assert scores[i] == pytest.approx(expected, rel=1e-9)
+        times_selected = 2
+        for l_N in l_EN[: t - 1]:
+            if l_N[i] < np.median(l_N):
+                times_selected += 1
+        mean = sum(np.log(1 + loss + loss**2 / 2) for loss in l_EN[:, i]) / t
+        allowance = variance * (t + variance * np.log(2 * t) / t**2) / (times_selected - variance)
+        assert scores[i] == pytest.approx(max(0, mean - allowance), rel=1e-12)
+
+
+def test_cnlcu_without_its_bound_is_the_mean_loss() -> None:
+    record, _ = planted(n=20, wrong=4)
     np.testing.assert_allclose(CNLCUS(bound=False).score(record), MeanLoss().score(record), rtol=1e-12)
 
 
