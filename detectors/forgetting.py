@@ -2,7 +2,8 @@
 
 correct_t = [argmax = ỹ] at presentation; the score counts how often a sample that was right turns wrong. One that was
 never learned gets the number of epochs, the maximum; high is noisy. H-CAT evaluates at the end of epochs and gives
-such samples 0, which turns the worst samples into the best (`never_learned`). Scores have many ties.
+such samples 0, which turns the worst samples into the best (`never_learned`). Scores have many ties. The authors sum
+the counts of five runs; the mean over runs ranks samples as their sum does.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 The norm over all trained parameters of a sample's own loss gradient at one early epoch, averaged over training runs;
 high is noisy. At initialisation it does not replicate (arXiv 2303.14753), so that is no default. H-CAT: last epoch, one
-run.
+run, and frozen parameters count too, which ours leaves out: with them norms are 2.8 to 3.7 times larger (rank
+correlation 0.99).
 """
 
 from dataclasses import dataclass
