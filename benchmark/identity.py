@@ -28,7 +28,7 @@ def settings_of(value: Any) -> Json:
     if is_dataclass(value) and not isinstance(value, type):
         own = {key: getattr(type(value), key) for key in ("name", "version") if hasattr(type(value), key)}
         own |= {"file": own_file(value)} if own_file(value) else {}
-        listed = [field for field in fields(value) if not _is_as_before(field, getattr(value, field.name))]
+        listed = [field for field in fields(value) if not is_as_before(field, getattr(value, field.name))]
         versions = {f"{field.name} version": field.metadata["later"] for field in listed if "later" in field.metadata}
         return own | {field.name: settings_of(getattr(value, field.name)) for field in listed} | versions
     if isinstance(value, tuple | list):
@@ -36,7 +36,8 @@ def settings_of(value: Any) -> Json:
     return value
 
 
-def _is_as_before(field: Field[Any], current: Any) -> bool:
+def is_as_before(field: Field[Any], current: Any) -> bool:
+    """Whether a field was added later, and has the value of results from before."""
     if "later" not in field.metadata:
         return False
     before = field.metadata["before"]

@@ -48,7 +48,7 @@ HCAT: tuple[Detector, ...] = (
     GraNd(epoch=None, average_runs=False),
     Forgetting(never_learned="zero", moment="end of epoch"),
     CNLCUS(bound=False),
-    VoG(at_epochs=(1, 3, 5), output="probability", per_class=False, high_is_clean=True),
+    VoG(at_epochs=(1, 3, 5), output="probability", per_class=False, high_is_clean=True, channels="separate"),
 )
 
 LINE_UPS: dict[str, tuple[Detector, ...]] = {"original": DETECTORS, "hcat": HCAT}

@@ -1,15 +1,17 @@
 """VoG, the variance of gradients (Agarwal et al., CVPR 2022, arXiv 2008.11600).
 
 S_k = ∂z_ỹ/∂x at K checkpoints, averaged over channels; per pixel the standard deviation over k; mean over pixels; then
-z-scored within each given class; high is noisy. H-CAT: gradient of the probability, epochs 1, 3 and 5, no class
-normalisation, and it reads high as clean (`high_is_clean` reproduces its number).
+z-scored within each given class; high is noisy. H-CAT: gradient of the probability, epochs 1, 3 and 5, the standard
+deviation of each channel (`channels`), no class normalisation, and it reads high as clean (`high_is_clean` reproduces
+its number).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from benchmark.identity import later
 from benchmark.record import InputGradientSpread, RunRecord, Signal
 from detectors.base import Detector
 
@@ -25,10 +27,11 @@ class VoG(Detector):
     output: Literal["logit", "probability"] = "logit"
     per_class: bool = True
     high_is_clean: bool = False
+    channels: Literal["mean", "separate"] = field(default="mean", metadata=later(1))
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (InputGradientSpread(self.stage, self.checkpoints, self.at_epochs, self.output),)
+        return (InputGradientSpread(self.stage, self.checkpoints, self.at_epochs, self.output, self.channels),)
 
     def epochs_used(self, epochs: int) -> int:
         return max(InputGradientSpread(self.stage, self.checkpoints, self.at_epochs).epochs_of(epochs), default=0)

@@ -1,6 +1,7 @@
 """VoG and GraNd against brute force: the whole model, sample by sample, plain autograd."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def test_gradient_norms_are_those_of_the_whole_model(split: SplitModel, tmp_path
         (InputGradientSpread(), (1, 2, 3)),
         (InputGradientSpread(stage="late", checkpoints=2), (4, 5)),
         (InputGradientSpread(at_epochs=(1, 3, 5), output="probability"), (1, 3, 5)),
+        (InputGradientSpread(channels="separate"), (1, 2, 3)),
     ],
 )
 def test_input_gradient_spread_is_that_of_the_whole_model(
@@ -103,7 +105,8 @@ def test_input_gradient_spread_is_that_of_the_whole_model(
             outputs = split.model(pixel)
             outputs = outputs.softmax(1) if signal.output == "probability" else outputs
             outputs[0, labels[i]].backward()
-            maps.append(pixel.grad[0].mean(0).double().numpy())
+            gradient = pixel.grad[0].double().numpy()
+            maps.append(gradient.mean(axis=0) if signal.channels == "mean" else gradient)
         brute = np.std(maps, axis=0).mean()
         assert spread[i] == pytest.approx(brute, rel=1e-4)
 
@@ -114,16 +117,23 @@ def test_signals_of_a_kind_share_one_stream_and_stay_what_they_are(
     forward_passes = []
     original = SplitModel.cached
     monkeypatch.setattr(SplitModel, "cached", lambda self, images: forward_passes.append(1) or original(self, images))
-    signals = InputGradientSpread(), InputGradientSpread(at_epochs=(1, 3, 5), output="probability")
+    other = InputGradientSpread(at_epochs=(1, 3, 5), output="probability")
+    signals = InputGradientSpread(), other, replace(other, channels="separate")
     before = {name: tensor.clone() for name, tensor in split.model.state_dict().items()}
     (tmp_path / "together").mkdir()
-    recorded(split, signals[0], tmp_path / "together", signals[1])
+    recorded(split, signals[0], tmp_path / "together", *signals[1:])
     together = len(forward_passes)
     for signal in signals:
         split.model.load_state_dict(before)
         alone = recorded(split, signal, tmp_path)[0]
         np.testing.assert_array_equal(np.load(tmp_path / "together" / f"{signal.key}.npy"), alone)
-    assert len(forward_passes) == 3 * together
+    assert len(forward_passes) == 4 * together
+
+
+def test_a_signals_name_has_a_field_that_was_added_later_only_if_it_is_used() -> None:
+    """Records from before keep the names of their files."""
+    assert InputGradientSpread().key == "input_gradient_spread-stage=early-checkpoints=3-at_epochs=-output=logit"
+    assert InputGradientSpread(channels="separate").key == f"{InputGradientSpread().key}-channels=separate"
 
 
 def test_checkpoints_of_each_stage() -> None:

@@ -1,6 +1,6 @@
 """Recorders listen to training, each for one signal. A recorder observes and never disturbs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -155,7 +155,7 @@ class View(NamedTuple):
 def input_gradients(
     model: SplitModel, snapshots: Mapping[int, Parameters], views: Iterable[View], images_B: Tensor, labels_B: Tensor
 ) -> dict[View, Tensor]:
-    """∂ output of the given label / ∂ pixel, averaged over channels: images × height × width for each view.
+    """∂ output of the given label / ∂ pixel: images × channels × height × width for each view.
 
     The prefix runs forward once and backward once per view; the tail is differentiated on its own.
     """
@@ -167,17 +167,18 @@ def input_gradients(
         logits = model.tail_with(snapshots[view.epoch], leaf_B)
         outputs = logits.softmax(1) if view.output == "probability" else logits
         (cotangent,) = torch.autograd.grad(outputs.gather(1, labels_B[:, None]).sum(), leaf_B)
-        (gradient,) = torch.autograd.grad(cached_B, images_B, cotangent, retain_graph=True)
-        gradients[view] = gradient.mean(1)
+        (gradients[view],) = torch.autograd.grad(cached_B, images_B, cotangent, retain_graph=True)
     return gradients
 
 
 class InputGradientRecorder(Recorder):
     """Keeps the tail's weights at the checkpoints; at the end the images stream through the prefix, once for all."""
 
-    def __init__(self, context: RunContext, views: Mapping[str, Sequence[View]]) -> None:
+    def __init__(
+        self, context: RunContext, views: Mapping[str, Sequence[View]], separate_channels: Collection[str] = ()
+    ) -> None:
         super().__init__(context, *views)
-        self.views = views  # of each signal, by its key
+        self.views, self.separate_channels = views, separate_channels  # of each signal, by its key; keys of signals
         self.all_views = tuple(dict.fromkeys(chain.from_iterable(views.values())))
         self.snapshots: dict[int, Parameters] = {}
 
@@ -194,7 +195,8 @@ class InputGradientRecorder(Recorder):
             images = self.context.images(window.start, window.stop).to(labels.device)
             gradients = input_gradients(model, self.snapshots, self.all_views, images, labels[window])
             for key, views in self.views.items():
-                spread = torch.stack([gradients[view] for view in views]).std(0, correction=0)
-                spread_N[key][window] = spread.mean((1, 2)).cpu().numpy()
+                maps = [gradients[view] if key in self.separate_channels else gradients[view].mean(1) for view in views]
+                spread = torch.stack(maps).std(0, correction=0)
+                spread_N[key][window] = spread.flatten(1).mean(1).cpu().numpy()
         for key, values_N in spread_N.items():
             np.save(self.context.folder / f"{key}.npy", values_N)

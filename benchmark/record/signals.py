@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from benchmark.identity import own_file
+from benchmark.identity import is_as_before, later, own_file
 from benchmark.record.history import RunShape
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Signal:
 
     @property
     def key(self) -> str:
-        parameters = [f"{field.name}={getattr(self, field.name)}" for field in fields(self)]
+        values = {field: getattr(self, field.name) for field in fields(self)}
+        parameters = [f"{field.name}={value}" for field, value in values.items() if not is_as_before(field, value)]
         version = f"v{self.version}" if self.version > 1 else None
         parts = filter(None, (self.kind, *parameters, version, own_file(self)))
         return "-".join(parts).replace(" ", "").replace("(", "").replace(")", "")
@@ -151,6 +152,7 @@ class InputGradientSpread(Signal):
     checkpoints: int = 3
     at_epochs: tuple[int, ...] = ()  # these instead of a stage
     output: Literal["logit", "probability"] = "logit"
+    channels: Literal["mean", "separate"] = field(default="mean", metadata=later(1))  # of the gradient's channels
 
     def prefix_passes(self, shape: RunShape) -> int:
         return 1 + 2 * len(self.epochs_of(shape.epochs))  # a backward pass takes about two forward ones
@@ -172,4 +174,4 @@ class InputGradientSpread(Signal):
         from benchmark.record.recorders import InputGradientRecorder, View
 
         views = {s.key: [View(epoch, s.output) for epoch in s.epochs_of(context.shape.epochs)] for s in signals}
-        return [InputGradientRecorder(context, views)]
+        return [InputGradientRecorder(context, views, {s.key for s in signals if s.channels == "separate"})]
