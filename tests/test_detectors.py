@@ -224,6 +224,19 @@ def test_forgetting_counts_falls_and_never_learned_is_the_maximum() -> None:
     )
 
 
+@pytest.mark.parametrize(("moment", "signal"), [("presentation", "train_logits"), ("end of epoch", "eval_logits")])
+def test_forgetting_is_counted_epoch_by_epoch(moment: Moment, signal: str) -> None:
+    record, _ = planted()
+    scores = Forgetting(moment=moment).score(record)
+    for i, label in enumerate(record.given_labels):
+        events, was_right, ever_right = 0, False, False
+        for logits in record.arrays[signal][:, i]:
+            is_right = max(range(len(logits)), key=logits.__getitem__) == label
+            events += was_right and not is_right
+            was_right, ever_right = is_right, ever_right or is_right
+        assert scores[i] == (events if ever_right else record.epochs)
+
+
 @pytest.mark.parametrize(("window", "epochs"), [(None, 6), (3, 6), (1, 6), (9, 6), (None, 80), (None, 90)])
 def test_cnlcu_is_the_robust_mean_less_each_samples_own_bound(window: int | None, epochs: int) -> None:
     record, _ = planted(epochs, n=20, wrong=4)
