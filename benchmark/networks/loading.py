@@ -12,7 +12,7 @@ from torch import Tensor
 
 from benchmark.disk import check_unpacked_size
 from benchmark.errors import LincBenchError
-from benchmark.networks.backbone import Backbone, HeadInit, check_name, weights_path
+from benchmark.networks.backbone import Backbone, HeadInit, architecture, check_name, weights_path
 from benchmark.networks.split_model import SplitModel, split_model
 
 
@@ -57,10 +57,11 @@ def _create(backbone: Backbone, **options: Any) -> Any:
     import timm
 
     check_name(backbone.name)
-    config = timm.get_pretrained_cfg(backbone.name)
+    name = architecture(backbone.name)
+    config = timm.get_pretrained_cfg(name)
     if config and config.fixed_input_size:  # it has position embeddings, which timm resamples
         options["img_size"] = backbone.image_size
-    return timm.create_model(backbone.name, **options)
+    return timm.create_model(name, **options)
 
 
 def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmark.data.datasets import Images
-from benchmark.networks.backbone import Backbone
+from benchmark.networks.backbone import Backbone, architecture
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def preprocess(images: Sequence[np.ndarray], backbone: Backbone) -> Tensor:
     """8-bit images, grey or colour and of any shape, as the batch a pretrained network expects."""
     import timm
 
-    config = timm.get_pretrained_cfg(backbone.name)
+    config = timm.get_pretrained_cfg(architecture(backbone.name))
     mean, deviation = torch.tensor(config.mean)[:, None, None], torch.tensor(config.std)[:, None, None]
     return (torch.stack([_square(image, backbone.image_size) for image in images]) - mean) / deviation
 

