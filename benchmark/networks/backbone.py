@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from benchmark.errors import LincBenchError, unknown_name
+from benchmark.errors import unknown_name
 from benchmark.identity import file_digest
 from benchmark.paths import regular_file
 
@@ -68,7 +68,5 @@ def weights_identity(name: str, weights_file: Path | None) -> str:
     """A file's digest, also for weights that come with the install; `hub` for those that timm downloads under a tag."""
     file = weights_path(name, weights_file)
     if file is None:
-        if name in _ARCHITECTURES:
-            raise LincBenchError(f"The weights of {name} are not on timm's hub; give their file with --weights FILE.")
         return "hub"
     return f"sha256:{file_digest(regular_file(file, f'The weights file {file}', 'Check --weights.'))}"

@@ -70,6 +70,8 @@ def _pretrained(backbone: Backbone, weights_file: Path | None) -> Any:
         model = _create(backbone)
         model.load_state_dict(fit_state_dict(model, read_state_dict(file), backbone.name, file), strict=False)
         return model
+    if architecture(backbone.name) != backbone.name:
+        raise LincBenchError(f"The weights of {backbone.name} are not on timm's hub; give their file with --weights.")
     try:
         return _create(backbone, pretrained=True)
     except LincBenchError:
