@@ -14,8 +14,6 @@ import pytest
 from PIL import Image
 
 from benchmark.audit.audited_data import read_audited_data
-from benchmark.cli.command_line import main
-from benchmark.data.copies import copies_sentence
 from benchmark.data.datasets import describe_dataset, load_dataset
 from benchmark.errors import LincBenchError
 from tests.conftest import medmnist_arrays
@@ -427,39 +425,6 @@ def test_the_identity_of_files_does_not_depend_on_numpys_version(
     assert identity == "sha256:448e5647c4804ad739cb01a9df703e7556bc9c5148acfb32a8b24f9df5401299"
     with np.printoptions(legacy="1.25"):
         assert load_dataset(str(tmp_path)).info.identity == identity
-
-
-def test_copies_of_an_image_in_two_splits_or_with_two_labels_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_report: None
-) -> None:
-    source = tmp_path / "mine"
-    for name, first in (("train", 0), ("val", 50), ("test", 100)):
-        for number in range(24):
-            image_file(source / name / "ab"[number % 2] / f"{number}.png", first + number)
-    image_file(source / "test" / "b" / "copy.png", 1)
-    image_file(source / "val" / "b" / "copy.png", 3)
-    image_file(source / "train" / "a" / "copy.png", 5)
-    command = ["run", "--dataset", str(source), "--results", str(tmp_path / "results"), "--detector", "random"]
-    options = ["--epochs", "1", "--batch-size", "8", "--image-size", "32", "--seed", "0", "--workers", "1"]
-    assert main([*command, *options]) == 0
-    said = " ".join(capsys.readouterr().err.split())
-    splits = f"{source / 'train/b/1.png'} and {source / 'test/b/copy.png'}"
-    labels = f"{source / 'train/a/copy.png'} and {source / 'train/b/5.png'}"
-    assert f"warning: mine has copies of the same image: 2 in more than one split (such as {splits})" in said
-    assert f", 1 with more than one label (such as {labels}). Accuracy" in said
-
-
-def test_copies_in_an_npz_are_found_by_their_pixels(tmp_path: Path) -> None:
-    train, test = arrays()["train_images"].copy(), arrays()["test_images"].copy()
-    train[7], test[1], test[5] = train[3], train[1], train[2]
-    told = copies_sentence(load_dataset(str(saved(tmp_path / "mine.npz", train_images=train, test_images=test))))
-    assert "2 in more than one split (such as train/1 and test/1)" in told
-    assert ", 1 with more than one label (such as train/3 and train/7)" in told
-
-
-def test_no_copies_are_told_where_there_are_none(tmp_path: Path) -> None:
-    assert copies_sentence(load_dataset("digits")) is None
-    assert copies_sentence(load_dataset(str(saved(tmp_path / "mine.npz")))) is None
 
 
 def test_multi_label_chestmnist_is_refused_and_a_file_of_such_a_name_is_not(

@@ -1,27 +1,45 @@
 """Images that a data set has twice are found, all of them, and so is what follows for splits and folds."""
 
+import shutil
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from benchmark.data.datasets import load_dataset
-from benchmark.data.duplicates import correlated_pairs, find_duplicates
+from benchmark.cli.command_line import main
+from benchmark.data.datasets import Dataset, load_dataset
+from benchmark.data.duplicates import (
+    TRAIN,
+    VALIDATION,
+    Duplicates,
+    correlated_pairs,
+    duplicates_sentence,
+    find_duplicates,
+)
 from tests.conftest import medmnist_arrays
 
 
 def test_every_pair_above_the_threshold_is_found_and_no_other() -> None:
-    """Against the correlation of all pairs."""
+    """Against the correlation of all pairs, channel by channel."""
     generator = np.random.default_rng(0)
-    vectors = np.repeat(generator.normal(size=(40, 30)), 5, axis=0)
-    vectors += generator.normal(size=vectors.shape) * generator.uniform(0, 0.2, (200, 1))
-    pairs, correlation = correlated_pairs(vectors, 0.99)
-    whole = np.corrcoef(vectors)
+    pixels = np.repeat(generator.normal(size=(40, 15, 2)), 5, axis=0)
+    pixels += generator.normal(size=pixels.shape) * generator.uniform(0, 0.2, (200, 1, 1))
+    pairs, correlation = correlated_pairs(pixels + np.array([0, 9]), 0.99)
+    whole = np.corrcoef((pixels - pixels.mean(axis=1, keepdims=True)).reshape(200, -1))
     expected = np.argwhere(np.triu(whole > 0.99, 1))
     assert 50 < len(expected) < 400
     assert np.array_equal(pairs, expected)
     assert correlation == pytest.approx(whole[tuple(expected.T)], abs=1e-5)
+
+
+def test_images_of_one_colour_are_copies_or_nothing() -> None:
+    pixels = np.zeros((4, 9, 3)) + np.arange(12).reshape(4, 1, 3)
+    assert not len(correlated_pairs(pixels, 0.9)[0])
 
 
 @pytest.fixture
@@ -36,13 +54,90 @@ def with_twins(tmp_path: Path) -> Path:
 
 
 def test_twins_across_splits_and_with_two_labels(with_twins: Path) -> None:
-    found = find_duplicates(load_dataset(str(with_twins)))
-    assert found.pairs.tolist() == [[0, 9], [6, 10]]
-    assert found.is_exact.tolist() == [True, False]
-    assert found.contradicts.tolist() == [False, True]
-    assert found.test_has_twin.tolist() == [True, True, False]
+    dataset = load_dataset(str(with_twins))
+    found, labels = find_duplicates(dataset), labels_of(dataset)
+    assert np.flatnonzero(found.copy_of != np.arange(12)).tolist() == [9]
+    assert found.near.tolist() == [[6, 10]]
+    assert (found.exact_pairs, found.near_pairs, found.contradictions(labels)) == (1, 1, 1)
+    assert [(one, other) for one, other, _ in found.contradicting_pairs(labels)] == [(6, 10)]
+    assert found.test_twins(TRAIN).tolist() == [True, False, False]
+    assert found.test_twins(TRAIN, VALIDATION).tolist() == [True, True, False]
     assert found.groups[0] == found.groups[9]
     assert len(set(found.groups.tolist())) == 10
+    assert duplicates_sentence(found, dataset) == (
+        "twins: 2 pairs of duplicates, 1 exact, 1 with different labels, of which one is wrong (such as val/0 and "
+        "test/1); 2 of 3 test images have a duplicate in training or validation (such as test/0), so that test "
+        "accuracy is too high"
+    )
+
+
+def labels_of(dataset: Dataset) -> np.ndarray:
+    return np.concatenate([split.labels for split in dataset.splits])
+
+
+@given(arrays(np.int64, 12, elements=st.integers(0, 4)), arrays(np.int64, 12, elements=st.integers(0, 2)))
+def test_what_copies_stand_for_is_counted_as_if_each_pair_were_compared(looks: np.ndarray, labels: np.ndarray) -> None:
+    """Images look like one of five, of which the first two are nearly the same."""
+    copy_of = np.array([int(np.flatnonzero(looks == look)[0]) for look in looks])
+    nearly = [int(np.flatnonzero(looks == look)[0]) for look in (0, 1) if look in looks]
+    near = np.array([sorted(nearly)] if len(nearly) == 2 else np.empty((0, 2)), dtype=np.int64)
+    found = Duplicates((6, 3, 3), copy_of, near, np.full(len(near), 0.999))
+    pairs = list(combinations(range(12), 2))
+    exact = [(i, j) for i, j in pairs if looks[i] == looks[j]]
+    close = [(i, j) for i, j in pairs if {looks[i], looks[j]} == {0, 1}]
+    wrong = {(i, j) for i, j in exact + close if labels[i] != labels[j]}
+    assert (found.exact_pairs, found.near_pairs, found.contradictions(labels)) == (len(exact), len(close), len(wrong))
+    assert {tuple(sorted(pair[:2])) for pair in found.contradicting_pairs(labels)} == wrong
+    for splits, last in (((TRAIN,), 6), ((TRAIN, VALIDATION), 9)):
+        twins = [any((i, j) in exact + close for i in range(last)) for j in range(9, 12)]
+        assert found.test_twins(*splits).tolist() == twins
+    for i, j in pairs:
+        assert (found.groups[i] == found.groups[j]) == ((i, j) in exact + close)
+
+
+def test_thousands_of_equal_images_are_one(tmp_path: Path) -> None:
+    images = np.random.default_rng(3).integers(0, 256, (6000, 8, 8)).astype(np.uint8)
+    images[:5000] = images[0]
+    np.savez(tmp_path / "copies.npz", **medmnist_arrays(np.arange(6000) % 2, images, 5500, 100))
+    dataset = load_dataset(str(tmp_path / "copies.npz"))
+    found = find_duplicates(dataset)
+    assert found.exact_pairs == 5000 * 4999 // 2
+    assert found.contradictions(labels_of(dataset)) == 2500**2
+    assert len(found.near) == 0
+
+
+def test_a_run_tells_of_duplicates_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_report: None
+) -> None:
+    """With the names of image files."""
+    source, generator = tmp_path / "mine", np.random.default_rng(4)
+    for name in ("train", "val", "test"):
+        for number in range(24):
+            image_file(source / name / "ab"[number % 2] / f"{number}.png", generator.integers(0, 256, (7, 9, 3)))
+    shutil.copy(source / "train" / "b" / "1.png", source / "test" / "b" / "copy.png")
+    shutil.copy(source / "train" / "b" / "5.png", source / "train" / "a" / "copy.png")
+    command = ["run", "--dataset", str(source), "--results", str(tmp_path / "results"), "--detector", "random"]
+    options = ["--epochs", "1", "--batch-size", "8", "--image-size", "32", "--seed", "0", "--workers", "1"]
+    assert main([*command, *options]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("pairs of duplicates") == 1
+    wrong = f"such as {source / 'train/a/copy.png'} and {source / 'train/b/5.png'}"
+    assert f"mine: 2 pairs of duplicates, 2 exact, 1 with different labels, of which one is wrong ({wrong}); " in said
+    assert (
+        f"1 of 25 test images have a duplicate in training or validation (such as {source / 'test/b/copy.png'})" in said
+    )
+
+
+def image_file(path: Path, pixels: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels.astype(np.uint8)).save(path)
+
+
+def test_nothing_is_told_where_there_are_none(tmp_path: Path) -> None:
+    images = np.random.default_rng(5).integers(0, 256, (30, 8, 8)).astype(np.uint8)
+    np.savez(tmp_path / "mine.npz", **medmnist_arrays(np.arange(30) % 2, images, 15, 6))
+    dataset = load_dataset(str(tmp_path / "mine.npz"))
+    assert duplicates_sentence(find_duplicates(dataset), dataset) is None
 
 
 def test_images_of_different_sizes_are_compared(tmp_path: Path) -> None:
@@ -56,14 +151,17 @@ def test_images_of_different_sizes_are_compared(tmp_path: Path) -> None:
     large = Image.open(tmp_path / "train" / "a" / "0.png").resize((128, 128), Image.Resampling.NEAREST)
     large.save(tmp_path / "test" / "a" / "1.png")
     found = find_duplicates(load_dataset(str(tmp_path)))
-    assert found.pairs.tolist() == [[0, 9]]
-    assert not found.is_exact.any()
+    assert found.near.tolist() == [[0, 9]]
+    assert found.exact_pairs == 0
 
 
-@pytest.mark.parametrize(("name", "pairs", "exact", "opposite", "twins"), [("breastmnist", 111, 1, 4, 28)])
-def test_what_real_data_sets_have_twice(
-    real_data: Path, name: str, pairs: int, exact: int, opposite: int, twins: int
-) -> None:
-    found = find_duplicates(load_dataset(name, real_data))
-    counts = len(found.pairs), found.is_exact.sum(), found.contradicts.sum(), found.test_has_twin.sum()
-    assert counts == (pairs, exact, opposite, twins)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("breastmnist", (111, 1, 1, 4, 28)), ("pneumoniamnist", (31, 31, 27, 0, 0)), ("bloodmnist", (17, 17, 17, 1, 6))],
+)
+def test_what_real_data_sets_have_twice(real_data: Path, name: str, expected: tuple[int, ...]) -> None:
+    """Pairs, exact pairs and groups, pairs with two labels, and test images with a duplicate outside the test split."""
+    dataset = load_dataset(name, real_data)
+    found, labels = find_duplicates(dataset), labels_of(dataset)
+    counts = found.exact_pairs + found.near_pairs, found.exact_pairs, found.exact_groups, found.contradictions(labels)
+    assert (*counts, found.test_twins(TRAIN, VALIDATION).sum()) == expected

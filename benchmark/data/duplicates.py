@@ -1,32 +1,43 @@
 """Images that a data set has twice, exactly or nearly, within and across its splits.
 
-Two images are near duplicates if their pixels correlate above a threshold. Candidates come from a neighbour index over
-the leading principal components, in which no two images are farther apart than they are; so none is missed.
+Copies have equal pixels. Near duplicates have pixels that correlate above a threshold; candidates come from a neighbour
+index over the leading principal components, in which no two images are farther apart than they are, so none is missed.
+Only one image of each set of copies is compared: thousands of equal images are not millions of pairs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 import numpy as np
 
-from benchmark.data.datasets import Dataset
+from benchmark.data.datasets import SPLITS, Dataset
+from benchmark.data.image_files import FileImages
+from benchmark.data.npz_files import KEY_OF_SPLIT
 from benchmark.identity import bytes_digest
+from benchmark.wording import dataset_title
 
 CORRELATION = 0.995
 SIDE = 32  # larger images are reduced to this many pixels a side
 COMPONENTS = 12  # of the index
-IMAGES_AT_ONCE = 4096
+FITTED = 5000  # images that its components are computed from
+IMAGES_AT_ONCE, DECODED_AT_ONCE = 4096, 32  # compared; and read, which may be large
+TRAIN, VALIDATION, TEST = range(3)
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Indices count through the splits one after another."""
+    """Images are numbered through the splits one after another. Says nothing of labels, which may be given later."""
 
-    pairs: np.ndarray  # the lower index first
+    sizes: tuple[int, int, int]
+    copy_of: np.ndarray  # of each image the first one with equal pixels, often itself
+    near: np.ndarray  # pairs of such first images, the lower number first
     correlations: np.ndarray
-    is_exact: np.ndarray
-    splits: np.ndarray  # 0 training, 1 validation, 2 test
-    labels: np.ndarray
+
+    @cached_property
+    def splits(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @cached_property
     def groups(self) -> np.ndarray:
@@ -34,75 +45,140 @@ class Duplicates:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        size, (first, second) = len(self.labels), self.pairs.T
+        size = len(self.copy_of)
+        first, second = np.concatenate([self.near, np.stack([np.arange(size), self.copy_of], axis=1)]).T
         links = coo_array((np.ones(len(first)), (first, second)), shape=(size, size))
         return connected_components(links, directed=False)[1]
 
     @property
-    def contradicts(self) -> np.ndarray:
-        """Pairs with two labels, of which one must be wrong."""
-        return self.labels[self.pairs[:, 0]] != self.labels[self.pairs[:, 1]]
+    def exact_groups(self) -> int:
+        return int((np.bincount(self.copy_of) > 1).sum())
 
     @property
-    def test_has_twin(self) -> np.ndarray:
-        """For each test image: is there a duplicate of it in training or validation?"""
-        of_pair = self.splits[self.pairs]
-        across = self.pairs[(of_pair[:, 0] < 2) & (of_pair[:, 1] == 2), 1]
-        return np.isin(np.flatnonzero(self.splits == 2), across)
+    def exact_pairs(self) -> int:
+        return _pairs_within(np.bincount(self.copy_of))
+
+    @property
+    def near_pairs(self) -> int:
+        return int(np.bincount(self.copy_of)[self.near].prod(axis=1).sum())
+
+    def contradictions(self, labels: np.ndarray) -> int:
+        """Pairs with two labels, of which one must be wrong."""
+        from scipy.sparse import coo_array
+
+        counts = coo_array((np.ones(len(labels), dtype=np.int64), (self.copy_of, labels))).tocsr()
+        first, second = self.near.T
+        alike = _pairs_within(counts.data) + int((counts[first] * counts[second]).sum())
+        return self.exact_pairs + self.near_pairs - alike
+
+    def contradicting_pairs(self, labels: np.ndarray) -> Iterator[tuple[int, int, float]]:
+        """With their correlation; copies first, then the most similar."""
+        by_copy = np.argsort(self.copy_of, kind="stable")
+        first_ones, starts = np.unique(self.copy_of[by_copy], return_index=True)
+        images = dict(zip(first_ones.tolist(), np.split(by_copy, starts[1:]), strict=True))
+        copied = ((first, first, 1.0) for first, equal in images.items() if len(equal) > 1)
+        order = np.argsort(-self.correlations, kind="stable")
+        near = zip(*self.near[order].T.tolist(), self.correlations[order].tolist(), strict=True)
+        for first, second, correlation in chain(copied, near):
+            for one in images[first]:
+                others = images[second][labels[images[second]] != labels[one]]
+                yield from ((int(one), int(other), correlation) for other in others if first != second or one < other)
+
+    def test_twins(self, *splits: int) -> np.ndarray:
+        """For each test image: is there a duplicate of it in one of these splits?"""
+        has_copy = np.zeros(len(self.copy_of), dtype=bool)
+        has_copy[self.copy_of[np.isin(self.splits, splits)]] = True
+        has_twin, (first, second) = has_copy.copy(), self.near.T
+        has_twin[first[has_copy[second]]] = True
+        has_twin[second[has_copy[first]]] = True
+        return has_twin[self.copy_of[self.splits == TEST]]
+
+
+def _pairs_within(counts: np.ndarray) -> int:
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def duplicates_sentence(found: Duplicates, dataset: Dataset) -> str | None:
+    """What a user should know of them; None if there are none.
+
+    An audit's list has no test split and is left out: what it says of its samples has their ids.
+    """
+    labels = np.concatenate([split.labels for split in dataset.splits])
+    pairs, twins = found.exact_pairs + found.near_pairs, found.test_twins(TRAIN, VALIDATION)
+    if not pairs or not len(twins):
+        return None
+    parts = [f"{dataset_title(dataset.info.name)}: {pairs:,} pairs of duplicates, {found.exact_pairs:,} exact"]
+    for one, other, _ in islice(found.contradicting_pairs(labels), 1):
+        wrong = f"{found.contradictions(labels):,} with different labels, of which one is wrong"
+        parts[0] += f", {wrong} (such as {_name(dataset, one)} and {_name(dataset, other)})"
+    if twins.any():
+        example = _name(dataset, found.sizes[TRAIN] + found.sizes[VALIDATION] + int(twins.argmax()))
+        have = f"{twins.sum():,} of {len(twins):,} test images have a duplicate in training or validation"
+        parts.append(f"{have} (such as {example}), so that test accuracy is too high")
+    return "; ".join(parts)
+
+
+def _name(dataset: Dataset, number: int) -> str:
+    for key, split in zip(SPLITS, dataset.splits, strict=True):
+        if number < len(split.labels):
+            images = split.images
+            return str(images.paths[number]) if isinstance(images, FileImages) else f"{KEY_OF_SPLIT[key]}/{number}"
+        number -= len(split.labels)
+    raise IndexError(number)
 
 
 def find_duplicates(dataset: Dataset, correlation: float = CORRELATION) -> Duplicates:
-    sizes = [len(split.labels) for split in dataset.splits]
-    pixels_ND, digests = _pixels(dataset)
-    pairs, correlations = correlated_pairs(pixels_ND, correlation)
-    return Duplicates(
-        pairs,
-        correlations,
-        np.array([digests[first] == digests[second] for first, second in pairs], dtype=bool),
-        np.repeat(np.arange(3), sizes),
-        np.concatenate([split.labels for split in dataset.splits]),
-    )
+    pixels_NPC, digests = _pixels(dataset)
+    first_of: dict[str, int] = {}
+    copy_of = np.array([first_of.setdefault(digest, number) for number, digest in enumerate(digests)], dtype=np.int64)
+    distinct = np.fromiter(first_of.values(), dtype=np.int64)
+    near, correlations = correlated_pairs(pixels_NPC[distinct], correlation)
+    return Duplicates(dataset.info.sizes, copy_of, distinct[near], correlations)
 
 
-def correlated_pairs(vectors_ND: np.ndarray, correlation: float) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of rows that correlates above a threshold, in order, and how much; constant rows are equal."""
+def correlated_pairs(pixels_NPC: np.ndarray, correlation: float) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of images that correlates above a threshold, in order, and how much; flat images are in none."""
     from scipy.spatial import KDTree
     from sklearn.decomposition import PCA
 
-    unit_ND = vectors_ND.astype(np.float32)
-    unit_ND -= unit_ND.mean(axis=1, keepdims=True)
-    unit_ND /= np.maximum(np.linalg.norm(unit_ND, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    some_ND = unit_ND[:: max(1, len(unit_ND) // 5000)]
+    varied = np.flatnonzero((pixels_NPC != pixels_NPC[:, :1]).any(axis=(1, 2)))
+    if len(varied) < 2:
+        return np.empty((0, 2), dtype=np.int64), np.empty(0)
+    some_ND = _standardised(pixels_NPC[varied[:: max(1, len(varied) // FITTED)]])
     pca = PCA(min(COMPONENTS, *some_ND.shape), svd_solver="randomized", random_state=0).fit(some_ND)
+    chunks = np.array_split(varied, -(-len(varied) // IMAGES_AT_ONCE))
+    components = np.concatenate([pca.transform(_standardised(pixels_NPC[chunk])) for chunk in chunks])
     reach = np.sqrt(2 * (1 - correlation)) + 1e-3  # |a − b|² = 2 (1 − correlation) for unit vectors; and rounding
-    pairs = KDTree(pca.transform(unit_ND)).query_pairs(reach, output_type="ndarray").astype(np.int64)
+    pairs = varied[KDTree(components).query_pairs(reach, output_type="ndarray").astype(np.int64)]
     found_M = np.empty(len(pairs))
     for start in range(0, len(pairs), IMAGES_AT_ONCE):
-        first, second = pairs[start : start + IMAGES_AT_ONCE].T
-        difference = np.square(unit_ND[first] - unit_ND[second]).sum(axis=1, dtype=np.float64)
-        found_M[start : start + IMAGES_AT_ONCE] = 1 - difference / 2
+        first, second = (_standardised(pixels_NPC[rows]) for rows in pairs[start : start + IMAGES_AT_ONCE].T)
+        found_M[start : start + IMAGES_AT_ONCE] = 1 - np.square(first - second).sum(axis=1, dtype=np.float64) / 2
     is_close = found_M > correlation
     order = np.lexsort(pairs[is_close].T[::-1])
     return pairs[is_close][order], found_M[is_close][order]
 
 
+def _standardised(pixels_NPC: np.ndarray) -> np.ndarray:
+    """Each channel with mean 0, since colour alone makes no duplicate, and the whole with length 1."""
+    unit_NPC = pixels_NPC.astype(np.float32)
+    unit_NPC -= unit_NPC.mean(axis=1, keepdims=True)
+    unit_ND = unit_NPC.reshape(len(unit_NPC), -1)
+    return unit_ND / np.linalg.norm(unit_ND, axis=1, keepdims=True)
+
+
 def _pixels(dataset: Dataset) -> tuple[np.ndarray, list[str]]:
-    """Of each image, small enough to be compared: samples × values; and a digest of it as it is."""
+    """Of each image, small enough to be compared: samples × pixels × channels; and a digest of it as it is."""
     rows, digests = [], []
-    size = sum(len(split.labels) for split in dataset.splits)
-    for start in range(0, size, IMAGES_AT_ONCE):
-        for image in dataset.images(start, min(start + IMAGES_AT_ONCE, size)):
+    size = sum(dataset.info.sizes)
+    for start in range(0, size, DECODED_AT_ONCE):
+        for image in dataset.images(start, min(start + DECODED_AT_ONCE, size)):
             digests.append(bytes_digest([repr(image.shape).encode(), np.ascontiguousarray(image).data]))
-            rows.append(image)
-        rows[start:] = _same_size(rows[start:])
-    if len({row.shape for row in rows}) > 1:  # some chunks are of small images and some of large ones
+            rows.append(image if max(image.shape[:2]) <= SIDE else _reduced(image))
+    if len({row.shape for row in rows}) > 1:
         rows = [_reduced(row) for row in rows]
-    return np.stack(rows).reshape(size, -1), digests
-
-
-def _same_size(images: list[np.ndarray]) -> list[np.ndarray]:
-    is_small = max(images[0].shape[:2]) <= SIDE and len({image.shape for image in images}) == 1
-    return images if is_small else [_reduced(image) for image in images]
+    height, width, *channels = rows[0].shape
+    return np.stack(rows).reshape(size, height * width, *channels or [1]), digests
 
 
 def _reduced(image: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from benchmark.data.copies import copies_sentence
 from benchmark.data.datasets import Dataset
+from benchmark.data.duplicates import duplicates_sentence, find_duplicates
 from benchmark.disk import UNREADABLE, atomic_file
 from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
@@ -31,8 +31,8 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
         units = [unit for unit in incomplete if unit.info == info]
         try:
             dataset = dataset_of(units[0], plan.sources)
-            if sentence := copies_sentence(dataset):
-                progress.say_once(f"warning: {sentence}")
+            if sentence := duplicates_sentence(find_duplicates(dataset), dataset):
+                progress.say_once(sentence)
             for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
             for unit in {unit.run.noise_id: unit for unit in units}.values():
