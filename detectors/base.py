@@ -27,11 +27,6 @@ class Detector(ABC):
     expected_failures: ClassVar[Mapping[str, str]] = MappingProxyType({})  # checks it cannot pass, and why
 
     @property
-    def averages_runs(self) -> bool:
-        """Whether scores are averaged over training seeds before they are judged, as EL2N's authors do."""
-        return bool(getattr(self, "average_runs", False))
-
-    @property
     def training(self) -> Recipe:
         """The recipe whose runs it reads."""
         return Standard()

@@ -1,7 +1,8 @@
 """EL2N, the error's L2 norm (Paul et al., NeurIPS 2021, arXiv 2107.07075).
 
-‖p − e_ỹ‖₂ at one early epoch in evaluation mode, averaged over training runs (the authors advise ten); high is noisy.
-H-CAT: squared, last epoch, one run.
+‖p − e_ỹ‖₂ at one early epoch in evaluation mode; high is noisy. The authors advise to average it over ten trainings;
+here every detector is judged from one, and averaged over several in a table of its own (`Grid.trainings`).
+H-CAT: squared, last epoch, one training.
 """
 
 from dataclasses import dataclass
@@ -17,11 +18,11 @@ from detectors.logits import softmax
 @dataclass(frozen=True)
 class EL2N(Detector):
     name: ClassVar[str] = "EL2N"
+    version: ClassVar[int] = 2  # of one training
     summary: ClassVar[str] = "distance of the prediction from the given label at an early epoch"
 
     epoch: int | None = 10  # the last if there are fewer, or if none is named
     squared: bool = False
-    average_runs: bool = True
 
     @property
     def needs(self) -> tuple[Signal, ...]:

@@ -202,7 +202,6 @@ class LiNC(Detector):
     summary: ClassVar[str] = "one minus the trust learned during the warm-up"
 
     recipe: LiNCRecipe = field(default=LiNCRecipe())
-    average_runs: bool = False  # over training seeds, as EL2N's authors do with theirs
     read_after: Literal["warm-up", "soft correction"] = field(default="warm-up", metadata=later(1))
 
     @property

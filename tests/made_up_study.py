@@ -72,11 +72,9 @@ def about_run(dataset: str, samples: int, rate: float, seed: int, recipe: str) -
 
 def _detector_rows(rows: dict[str, list[Row]], about: Row, auroc: float, detectors: list[str]) -> None:
     seed, name = about["training_seed"], about["detector"]
-    averaged = name == "EL2N"
-    if not averaged or seed == 0:
-        numbers = {"auroc": auroc, "auroc_low": auroc - 0.01, "auroc_high": auroc + 0.01, "status": "ok", "reason": ""}
-        named = {"detector_name": name.partition(" (")[0], "detector_options": '{"per_class": false}' * (name == VOG)}
-        rows["metrics"].append(about | named | {"runs_averaged": 2 if averaged else 1} | numbers)
+    numbers = {"auroc": auroc, "auroc_low": auroc - 0.01, "auroc_high": auroc + 0.01, "status": "ok", "reason": ""}
+    named = {"detector_name": name.partition(" (")[0], "detector_options": '{"per_class": false}' * (name == VOG)}
+    rows["metrics"].append(about | named | numbers)
     if about["recipe"] != "cross-validation":
         rows["auc_by_epochs"] += [
             about | {"epochs_read": k, "auroc": 0.5 + (auroc - 0.5) * (1 - np.exp(-k / 2))}

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
+from sklearn.metrics import roc_auc_score
 
 from benchmark.cli import overrides
 from benchmark.cli.command_line import main
@@ -22,6 +23,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import merge_rows
 from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
 from benchmark.runs.plan import Sources, plan_study
+from benchmark.runs.scores import read_scores
 from benchmark.runs.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector
 from detectors.el2n import EL2N
@@ -348,33 +350,57 @@ def test_rows_of_other_studies_stay_to_the_byte_when_a_study_is_run_again(tmp_pa
 
 
 @pytest.mark.usefixtures("without_report")
-def test_scores_averaged_over_runs_survive_a_seed_that_failed(
+def test_averaged_scores_survive_a_training_that_failed(
     quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = [*quick[: quick.index("--detector")], "--seed", "1", "--seed", "2", "--detector", "EL2N"]
-    arguments += ["--epochs", "2", "--workers", "1", "--results", str(copied)]
+    """The row of one training is there whatever becomes of the others, and an average once made is kept."""
+    arguments = [*quick[: quick.index("--detector")], "--trainings", "3", "--detector", "EL2N", "--line-up", "original"]
+    arguments += ["--epochs", "2", "--workers", "1", "--results", str(copied), "--name", "averaged"]
 
-    def fail_on_first_seed(self: EL2N, record: RunRecord) -> np.ndarray:
-        if record.settings["training"]["seed"] == 0:
+    def fail_on_the_last(self: EL2N, record: RunRecord) -> np.ndarray:
+        if record.settings["training"]["seed"] == 200:
             raise ZeroDivisionError
         return original(self, record)
 
+    def rows() -> dict[int, str]:
+        metrics = pd.read_csv(copied / "metrics.csv").query("study == 'averaged'")
+        assert metrics["training_seed"].eq(0).all()
+        return dict(zip(metrics["runs_averaged"], metrics["status"], strict=True))
+
     original = EL2N.score
-    monkeypatch.setattr(EL2N, "score", fail_on_first_seed)
-    assert main([*arguments, "--name", "averaged"]) == 1
-    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
-    assert rows["status"].tolist() == ["failed", "ok"]
-    assert rows["runs_averaged"].tolist() == [1, 2]
+    monkeypatch.setattr(EL2N, "score", fail_on_the_last)
+    assert main(arguments) == 1
+    assert rows() == {1: "ok", 3: "failed"}
     monkeypatch.setattr(EL2N, "score", original)
-    assert main([*arguments, "--name", "averaged"]) == 0
-    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
-    assert rows["runs_averaged"].tolist() == [3], "the failed row and the smaller average are gone"
-    for file in copied.glob("scores/*-t0-*/el2n-*"):
+    assert main(arguments) == 0
+    assert rows() == {1: "ok", 3: "ok"}
+    for file in copied.glob("scores/*-t200-*/el2n-*"):
         file.unlink()
-    monkeypatch.setattr(EL2N, "score", fail_on_first_seed)
-    assert main([*arguments, "--name", "averaged"]) == 1
-    rows = pd.read_csv(copied / "metrics.csv").query("study == 'averaged' and line_up == 'original'")
-    assert rows["runs_averaged"].tolist() == [3], "a failure does not replace it by a smaller average"
+    monkeypatch.setattr(EL2N, "score", fail_on_the_last)
+    assert main(arguments) == 1
+    assert rows() == {1: "ok", 3: "ok"}, "a failure does not replace it"
+
+
+@pytest.mark.usefixtures("without_report")
+def test_averaged_scores_are_the_means_of_the_trainings(quick: tuple[str, ...], copied: Path) -> None:
+    """On the same wrong labels, for every detector; in no table but that of metrics are there rows of them."""
+    arguments = [*quick, "--trainings", "2", "--epochs", "2", "--workers", "1", "--results", str(copied)]
+    assert main([*arguments, "--name", "averaged"]) == 0
+    metrics = pd.read_csv(copied / "metrics.csv").query("study == 'averaged'")
+    assert {tuple(rows["runs_averaged"]) for _, rows in metrics.groupby(["line_up", "detector"])} == {(1, 2)}
+    runs = pd.read_csv(copied / "runs.csv").query("study == 'averaged'").set_index(["recipe", "training_seed"])["run"]
+    assert sorted(runs.index) == [("linc", 0), ("linc", 100), ("standard", 0), ("standard", 100)]
+    given = [np.load(copied / "runs" / run / "given_labels.npy") for run in runs]
+    assert all((labels == given[0]).all() for labels in given)
+    scores = [read_scores(next((copied / "scores" / run).glob("aum-*.npy")))[0] for run in runs["standard"]]
+    (answers,) = (copied / "answers").glob("*.npz")
+    expected = roc_auc_score(given[0] != np.load(answers)["train"], np.mean(scores, axis=0))
+    row = metrics.query("detector == 'AUM' and runs_averaged == 2").iloc[0]
+    assert row["auroc"] == pytest.approx(expected, abs=1e-12)
+    assert row["run"] == runs["standard", 0]
+    for name in ("roc", "agreement", "auc_by_epochs", "accuracy", "curves"):
+        rows = pd.read_csv(copied / f"{name}.csv")
+        assert not rows["run"].str.contains("-t100-").any(), name
 
 
 def test_a_detector_whose_signal_cannot_be_had_is_refused_before_training(

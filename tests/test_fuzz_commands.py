@@ -418,7 +418,7 @@ PIECES: dict[str, tuple[str, ...]] = {
     "more": (
         "pass", "training = None", "training = property(lambda self: 1 / 0)", "field: int = 'x'", "field: list = ()",
         "version: ClassVar[int] = 'one'", "def __init__(self, x): pass", "def __post_init__(self): sys.exit(0)",
-        "def __post_init__(self): raise KeyboardInterrupt", "summary: ClassVar[str] = None", "averages_runs = 1 / 0",
+        "def __post_init__(self): raise KeyboardInterrupt", "summary: ClassVar[str] = None", "version = 1 / 0",
         "def __hash__(self): return 1 / 0", "field: object = object()", "def epochs_used(self, epochs): return 'x'",
         "def __new__(cls): return 3", "label = property(lambda self: None)", "def __eq__(self, other): 1 / 0",
     ),

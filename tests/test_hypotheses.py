@@ -138,18 +138,6 @@ def test_the_other_line_up_and_other_epochs_of_trust_have_rows_of_their_own() ->
     assert answers(table, "AUROC")[epochs] == "post-hoc trust: 0.935 → 0.965 (warm_up=20)"
 
 
-def test_averaged_scores_are_compared_with_averaged_scores() -> None:
-    without = {name: auroc for name, auroc in AUROCS.items() if name != "EL2N"}
-    single = detection(without | {changed("EL2N", average_runs=False): 0.95}, seeds=(0, 1))
-    averaged = detection({"EL2N": 0.98, "LiNC": 0.98, changed("LiNC", average_runs=True): 0.98})
-    averaged = [row | {"runs_averaged": 2} for row in averaged if row["detector"] != "LiNC"]
-    rows = both(0.7, 0.7, seeds=(0, 1))
-    (row,) = hypothesis_table(tables(metrics=single + averaged, accuracy=rows)).to_dict("records")
-    assert row["hypothesis"] == "EL2N's scores are averaged over runs, LiNC's are not"
-    assert row["lead"] == "over EL2N: -0.050 → +0.000 (averaged)"
-    assert row[PLACE] == EXPLAINS
-
-
 @pytest.mark.parametrize(("held", "gain", "answer"), [(0.04, 0.01, EXPLAINS), (0.7, 0.01, NOT), (0.04, 0.1, MISSING)])
 def test_a_mixture_that_cuts_too_low_explains_a_small_gain(held: float, gain: float, answer: str) -> None:
     corrections = [run(DATASET, 0.2, "linc") | {"class": "all", "noisy_recall": held}]

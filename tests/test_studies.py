@@ -30,6 +30,14 @@ def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: 
         assert {signal for detector in unit.detectors for signal in detector.needs} <= set(unit.signals)
 
 
+def test_further_trainings_have_the_same_wrong_labels_and_only_what_detectors_need(tmp_path: Path) -> None:
+    study = changed("demo", "--trainings", "3", "--detector", "AUM", "--seed", "1", "--seed", "2")
+    units = plan_study(study, Sources(ResultsFolder(tmp_path))).units
+    seeds = [(unit.run.seeds, unit.run.recipe.name, unit.trainings) for unit in units]
+    pairs = [((0, seed), recipe, 3) for seed in (1, 2) for recipe in ("standard", "linc")]
+    assert seeds == [*pairs, *(((0, seed), "standard", 0) for seed in (101, 201, 102, 202))], "pairs come first"
+
+
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_every_study_can_be_planned_without_data(study: Study, tmp_path: Path) -> None:
     plan = plan_study(study, Sources(ResultsFolder(tmp_path)))

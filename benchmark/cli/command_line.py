@@ -146,6 +146,7 @@ def _add_run(run: CommandParser) -> None:
     dask = "run on a Dask cluster: the address of its scheduler, `local` for processes on this machine, or `current` "
     rate, name = "share of wrong labels, 0 to 1; repeatable", "name of a changed study; default: STUDY-modified"
     seeds = {"dest": "training_seeds", "action": "append", "metavar": "SEED"}
+    trainings = "trainings of each pair of seeds; scores are also averaged over them, in rows of their own"
     limit = "a detector that takes longer to score a run fails; default: none"
     run.add_study()
     run.add_argument("--rate", dest="rates", action="append", type=share, metavar="RATE", help=rate)
@@ -157,6 +158,7 @@ def _add_run(run: CommandParser) -> None:
         "another seed for which labels are wrong; repeatable",
         **seeds | {"dest": "noise_seeds"},
     )
+    run.add_number("--trainings", 1, 100, trainings, metavar="N")
     run.add_argument("--noise", help="noise kind")
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")

@@ -24,6 +24,7 @@ class Overrides:
     rates: tuple[float, ...] = ()
     training_seeds: tuple[int, ...] = ()
     noise_seeds: tuple[int, ...] = ()
+    trainings: int | None = None
     noise: str | None = None
     detectors: tuple[str, ...] = ()
     line_ups: tuple[str, ...] = ()
@@ -103,6 +104,7 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
         datasets=_datasets(study, grid, wanted.datasets or study.datasets),
         rates=_selected(wanted.rates, grid.rates, rates),
         seeds=_seeds(study, grid, wanted),
+        trainings=wanted.trainings or grid.trainings,
         line_ups=line_ups,
         noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
         backbone=_replaced(grid.backbone, network),

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.stats import rankdata
@@ -25,7 +26,7 @@ Truths = Mapping[Unit, np.ndarray]  # which labels of a run are wrong
 
 @dataclass(frozen=True)
 class Entry:
-    """A detector of a line-up on a run, or on several runs whose scores are averaged."""
+    """A detector of a line-up on a run, or on it and further trainings with the same wrong labels: scores are means."""
 
     line_up: str
     detector: Detector
@@ -47,12 +48,12 @@ class Entry:
 
 
 def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths) -> Rows:
-    """Entries with the same wrong labels and the same training seed are compared in pairs."""
+    """Entries with the same wrong labels, training seed and number of trainings are compared in pairs."""
     rows: Rows = defaultdict(list)
     entries = _entries(plan, outcome_of)
-    comparable: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
+    comparable: dict[object, list[Entry]] = defaultdict(list)
     for entry in entries:
-        comparable[entry.unit.run.setting_id, *entry.unit.run.seeds].append(entry)
+        comparable[len(entry.units), entry.unit.run.setting_id, *entry.unit.run.seeds].append(entry)
     for group in comparable.values():
         _add_metrics(rows, plan, group, truths)
     for unit in plan.units:
@@ -61,8 +62,8 @@ def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths
             row = _described(plan, unit, truths, TRAINING, unit.run.recipe)
             rows["metrics"].append(row | {"runs_averaged": 0, "epochs_used": 0, "status": "failed", "reason": error})
     for entry in entries:
-        if entry.failure is None and not why_undefined(truths[entry.unit]):
-            points = auroc_by_epochs(entry.detector, entry.units, plan.sources)
+        if len(entry.units) == 1 and entry.failure is None and not why_undefined(truths[entry.unit]):
+            points = auroc_by_epochs(entry.detector, entry.unit, plan.sources)
             rows["auc_by_epochs"] += [entry.key(plan) | point for point in points]
     return rows
 
@@ -77,20 +78,14 @@ def _described(plan: Plan, unit: Unit, truths: Truths, line_up: str, judged: Det
 
 
 def _entries(plan: Plan, outcome_of: Mapping[str, Outcome]) -> list[Entry]:
-    """Scores averaged over runs are one entry, of the first run that has scores."""
-    averaged: dict[tuple[object, Detector], list[Unit]] = defaultdict(list)
-    for unit in plan.units:
-        for detector in unit.detectors:
-            if detector.averages_runs and outcome_of[unit.run_id].failure_of(detector) is None:
-                averaged[unit.run.all_but_training_seed, detector].append(unit)
+    """One of each run, and one of each run with its further trainings; these have none of their own."""
     entries = []
-    for unit in plan.units:
-        for line_up in plan.study.line_ups:
-            for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
-                failure = outcome_of[unit.run_id].failure_of(detector)
-                units = (averaged[unit.run.all_but_training_seed, detector] if failure is None else []) or [unit]
-                if unit is units[0]:
-                    entries.append(Entry(line_up.name, detector, tuple(units), failure))
+    for unit, line_up in product(plan.units, plan.study.line_ups):
+        for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
+            for units in plan.judged_together(unit, detector):
+                failures = (outcome_of[unit.run_id].failure_of(detector) for unit in units)
+                failure = next((reason for reason in failures if reason is not None), None)
+                entries.append(Entry(line_up.name, detector, units, failure))
     return entries
 
 
@@ -114,7 +109,7 @@ def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> 
         else:
             row |= uncertainty[entry] | {"status": "ok", "reason": ""}
         rows["metrics"].append(row)
-    if uncertainty and plan.is_first_seed(group[0].unit):
+    if uncertainty and len(group[0].units) == 1 and plan.is_first_seed(group[0].unit):
         assert truth is not None
         _add_comparison(rows, plan, scores_of, truth)
 

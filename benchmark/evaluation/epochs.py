@@ -1,9 +1,7 @@
 """A detector's AUROC had training ended earlier; it is kept beside the scores, since computing it is slow."""
 
 import json
-from collections.abc import Sequence
 
-import numpy as np
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
@@ -14,21 +12,21 @@ from benchmark.runs import Sources, Unit
 from detectors import Detector
 
 
-def auroc_by_epochs(detector: Detector, units: Sequence[Unit], sources: Sources) -> list[Json]:
-    """After 1, 2, … epochs; of several runs, the AUROC of their mean scores. Empty if it needs the whole run."""
+def auroc_by_epochs(detector: Detector, unit: Unit, sources: Sources) -> list[Json]:
+    """After 1, 2, … epochs. Empty if it needs the whole run."""
     if not (detector.needs and all(signal.per_epoch for signal in detector.needs)):
         return []
-    files = [sources.score_file(unit, detector) for unit in units]
-    cache, digests = files[0].parent / "by_epochs" / f"{files[0].stem}.json", list(map(file_digest, files))
+    file = sources.score_file(unit, detector)
+    cache, digests = file.parent / "by_epochs" / f"{file.stem}.json", [file_digest(file)]
     try:
         cached = read_json(cache)
         counts = [point["epochs_read"] for point in cached["points"]]
-        is_whole = cached["crc32"] == _checksum(cached["points"]) and counts == epochs_read(units[0].shape.epochs)
+        is_whole = cached["crc32"] == _checksum(cached["points"]) and counts == epochs_read(unit.shape.epochs)
         if is_whole and cached["scores"] == digests:
             return cached["points"]
     except UNREADABLE:
         pass
-    points = _compute(detector, units, sources)
+    points = _compute(detector, unit, sources)
     write_json(cache, {"scores": digests, "points": points, "crc32": _checksum(points)})
     return points
 
@@ -37,16 +35,16 @@ def _checksum(points: Json) -> str:
     return checksum([json.dumps(points).encode()])
 
 
-def _compute(detector: Detector, units: Sequence[Unit], sources: Sources) -> list[Json]:
-    runs = [judged_run(unit, sources) for unit in units]
+def _compute(detector: Detector, unit: Unit, sources: Sources) -> list[Json]:
+    run = judged_run(unit, sources)
     points = []
-    for count in epochs_read(runs[0].record.epochs):
+    for count in epochs_read(run.record.epochs):
         try:
-            with threadpool_limits(limits=units[0].run.training.threads):  # as where scores are made
-                scores = np.mean([detector.score(run.record.first_epochs(count)) for run in runs], axis=0)
+            with threadpool_limits(limits=unit.run.training.threads):  # as where scores are made
+                scores = detector.score(run.record.first_epochs(count))
         except (Exception, SystemExit):  # it needs more epochs than these
             continue
-        points.append({"epochs_read": count, "auroc": round(float(roc_auc_score(runs[0].is_mislabelled, scores)), 6)})
+        points.append({"epochs_read": count, "auroc": round(float(roc_auc_score(run.is_mislabelled, scores)), 6)})
     return points
 
 

@@ -1,11 +1,11 @@
 """How a plan's rows join those that are there: what was not run keeps its rows, and so does what failed this time.
 
-New rows replace those of the same study and run, and where a table has detectors, of the same line-up and detector. A
-row that no plan makes any more stays until a person removes it.
+New rows replace those of the same study and run, and where a table has detectors, of the same line-up, detector and
+number of trainings. A row that no plan makes any more stays until a person removes it.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import pandas as pd
@@ -16,7 +16,7 @@ from benchmark.evaluation.run_rows import Rows
 from benchmark.identity import Json, label_of
 from benchmark.runs import Plan
 
-Entry = tuple[str, str, str]  # run, line-up and detector
+Entry = tuple[str, str, str, int]  # run, line-up, detector, and over how many trainings scores are averaged
 Known = dict[Entry, Json]  # rows of the table of metrics
 DIFFERENCES = ("minus_linc", "minus_linc_low", "minus_linc_high")
 
@@ -27,11 +27,10 @@ def merge_plan(plan: Plan, rows: Rows) -> None:
     for entry in after.keys() & before.keys():
         _keep_differences(before[entry], after[entry])
     replaced, scored, kept = set[Entry](), set[Entry](), set[Entry]()
-    for entries in _sharing_a_row(plan):
-        now, then = (_runs_averaged(entries, known) for known in (after, before))
-        has_failed = any(after[entry]["status"] == "failed" for entry in entries if entry in after)
-        for chosen in (kept,) if has_failed and then > now else (replaced, scored) if now else (replaced,):
-            chosen |= entries
+    for entry in _planned(plan):
+        now, then = (entry in known and known[entry]["status"] != "failed" for known in (after, before))
+        for chosen in (replaced, scored) if now else (kept,) if then and entry in after else (replaced,):
+            chosen.add(entry)
     stale = _stale_runs(plan, {row["run"] for row in rows["runs"]})
     for table, new in rows.items():
         if new and "detector" in new[0]:
@@ -48,8 +47,7 @@ def _is_replaced(
 ) -> pd.Series:
     """By entry in a table with detectors, otherwise by run. A table without studies has the rows of all of them."""
     if "detector" in old:
-        found = [entry in entries for entry in old[["run", "line_up", "detector"]].itertuples(index=False, name=None)]
-        replaced = pd.Series(found, index=old.index, dtype=bool)
+        replaced = pd.Series([_entry(row) in entries for row in old.to_dict("records")], index=old.index, dtype=bool)
     else:
         replaced = old["run"].isin(runs)
     return ((old["study"] == study) & replaced if "study" in old else replaced) | old["run"].isin(stale)
@@ -68,7 +66,8 @@ def _stale_runs(plan: Plan, made: set[str]) -> set[str]:
 
 
 def _entry(row: Json) -> Entry:
-    return row["run"], row["line_up"], row["detector"]
+    """Tables other than that of metrics have rows of one training only."""
+    return row["run"], row["line_up"], row["detector"], int(float(row.get("runs_averaged", 1)))
 
 
 def _metrics_before(plan: Plan) -> Known:
@@ -76,7 +75,7 @@ def _metrics_before(plan: Plan) -> Known:
     metrics, runs = (read_as_text(plan.sources.results, name) for name in ("metrics", "runs"))
     own = metrics[metrics["study"] == plan.study.name].to_dict("records")
     trained = runs.loc[runs["study"] == plan.study.name, ["run", "recipe"]].itertuples(index=False)
-    done = {(run, TRAINING, recipe): {"status": "ok", "runs_averaged": 1} for run, recipe in trained}
+    done = {(run, TRAINING, recipe, 0): {"status": "ok"} for run, recipe in trained}
     return {_entry(row): row for row in own} | done
 
 
@@ -87,22 +86,14 @@ def _keep_differences(before: Json, after: Json) -> None:
         after |= {column: before[column] for column in DIFFERENCES}
 
 
-def _runs_averaged(entries: Iterable[Entry], known: Known) -> int:
-    """0 if none has scores."""
-    rows = [known[entry] for entry in entries if entry in known]
-    return max((int(row["runs_averaged"]) for row in rows if row["status"] != "failed"), default=0)
-
-
-def _sharing_a_row(plan: Plan) -> Collection[set[Entry]]:
-    """Scores averaged over runs have one row, of any of these runs; everything else has a row of its own."""
-    shared: dict[object, set[Entry]] = defaultdict(set)
+def _planned(plan: Plan) -> Iterator[Entry]:
+    """Every entry that the plan may make a row of."""
     for unit in plan.units:
-        shared[unit] = {(unit.run_id, TRAINING, label_of(unit.run.recipe))}
+        yield unit.run_id, TRAINING, label_of(unit.run.recipe), 0
         for line_up in plan.study.line_ups:
             for detector in (detector for detector in line_up.detectors if detector in unit.detectors):
-                runs = unit.run.all_but_training_seed if detector.averages_runs else unit
-                shared[runs, line_up.name, detector].add((unit.run_id, line_up.name, detector.label))
-    return shared.values()
+                for units in plan.judged_together(unit, detector):
+                    yield unit.run_id, line_up.name, detector.label, len(units)
 
 
 def _with_older_pairs(plan: Plan, new: list[Json]) -> tuple[list[Json], set[Entry]]:

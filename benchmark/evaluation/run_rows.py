@@ -45,10 +45,10 @@ def judged_run(unit: Unit, sources: Sources) -> JudgedRun:
 
 
 def run_rows(plan: Plan, unit: Unit, run: JudgedRun) -> Rows:
-    """Recipes that only serve a detector have no accuracy of their own."""
+    """Recipes that only serve a detector, and trainings that only serve an average, have no accuracy of their own."""
     recipe, about = unit.run.recipe, describe_run(plan, unit, run.is_mislabelled)
     rows: Rows = {"runs": [about | _origin(unit, plan.sources)]}
-    if recipe not in plan.study.recipes:
+    if recipe not in plan.study.recipes or not unit.trainings:
         return rows
     history = read_history(plan.sources.record(unit))
     rows["accuracy"] = [about | _accuracy(unit, plan.sources, history, run.key)]

@@ -81,11 +81,10 @@ def _best_detector(metrics: pd.DataFrame) -> str:
     firsts, of = ranks.count(1), _data_sets(len(ranks))
     often = f"the best on {firsts} of {of}" if firsts else f"never the best ({of})"
     overall = mean_ranks(metrics)
-    winner, averaged = str(overall.index[0]), metrics.groupby("detector")["runs_averaged"].max()
-    how = f"; its scores are averaged over {averaged[winner]} runs" if averaged[winner] > 1 else ""
+    winner = str(overall.index[0])
     return (
         f"At {paper.DETECTION_RATE:.0%} noise it is {often}: {', '.join(ranked)}. Of the {len(overall)} detectors "
-        f"measured on all of them, {winner} has the best mean rank ({overall.iloc[0]:.1f}{how}); that of {DETECTOR} is "
+        f"measured on all of them, {winner} has the best mean rank ({overall.iloc[0]:.1f}); that of {DETECTOR} is "
         f"{overall[DETECTOR]:.1f}."
     )
 

@@ -18,12 +18,11 @@ from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import dataset_title, paper_dataset
-from detectors import DETECTORS
 
 NOTE = (
     "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
     "where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other detectors "
-    "in the same setting and seed (those with single-run scores for every seed), or of AUM or EL2N where it says so. "
+    "in the same setting and seed (those with scores for every seed), or of AUM where it says so. "
     "The gain is LiNC's accuracy at the last epoch minus that of standard training, in points. A change explains why "
     "LiNC is behind if it puts LiNC ahead in every seed, and in part if it halves the distance. It explains a gain of "
     "less than half of the paper's if it raises it to at least that in every seed; the mixture's cut does if the noisy "
@@ -119,19 +118,6 @@ def _line_up(evidence: Evidence, name: str) -> Row:
     return _compare(evidence, evidence.usual, {name: lead.dropna().to_frame("lead")})
 
 
-def _averaged(evidence: Evidence, rival: str) -> Row:
-    """LiNC's scores averaged over the runs that the other detector's are averaged over."""
-    rows = evidence.tables["averaged"]
-    rows = rows[(rows["setting"] == evidence.here) & (rows["line_up"] == "original")]
-    known = rows.groupby("detector_name")["auroc"].first()
-    if not {rival, DETECTOR} <= set(known.index):
-        return {}
-    single = evidence.usual[["AUROC"]]
-    usual = single.assign(lead=single["AUROC"] - known[rival])
-    averaged = single.assign(AUROC=known[DETECTOR], lead=known[DETECTOR] - known[rival])
-    return _compare(evidence, usual, {"averaged": averaged}, lead=f"over {rival}: ")
-
-
 def _epochs_read(evidence: Evidence, rival: str) -> Row:
     """The lead if the other detector reads fewer epochs; it explains a lead that is then gone."""
     rows = select.original_line_up(evidence.tables["auc_by_epochs"])
@@ -186,7 +172,6 @@ def _learning_speed(evidence: Evidence) -> Row:
 HYPOTHESES: tuple[tuple[str, Callable[..., Row], tuple[str, ...]], ...] = (
     ("LiNC's lead over AUM depends on the epochs that AUM reads", _epochs_read, ("AUM",)),
     ("the other detectors were computed as in H-CAT", _line_up, ("hcat",)),
-    ("EL2N's scores are averaged over runs, LiNC's are not", _averaged, ("EL2N",)),
     ("trust is read from too few and too early epochs", _changed, ("post-hoc trust", "warm_up")),
     ("trust is read too early within an epoch", _changed, ("post-hoc trust", "moment")),
     ("the phases are too long or too short", _changed, (DETECTOR, "warm_up", "soft_epochs")),
@@ -211,7 +196,8 @@ def hypothesis_table(tables: select.Tables) -> pd.DataFrame:
     usual = select.as_in_the_paper(at_rate["accuracy"])
     usual = usual[usual["noise"] == "symmetric"].drop_duplicates("dataset").set_index("dataset", drop=False)
     at_rate["accuracy"] = _with_options(at_rate["accuracy"], "recipe_options")
-    at_rate["metrics"], at_rate["averaged"] = _single_and_averaged(at_rate["metrics"])
+    scored = at_rate["metrics"]["status"] == "ok"
+    at_rate["metrics"] = _with_options(at_rate["metrics"][scored], "detector_options")
     evidence = [
         Evidence(name, {table: rows[rows["dataset"] == name] for table, rows in at_rate.items()}, usual.loc[name])
         for name in sorted(set(at_rate["metrics"]["dataset"]) & set(usual.index))
@@ -226,19 +212,9 @@ def hypothesis_table(tables: select.Tables) -> pd.DataFrame:
 
 
 def _with_options(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """With the options that differ from their defaults, as dictionaries and as text; apart from them, averaging."""
+    """With the options that differ from their defaults, as dictionaries and as text."""
     options = rows[column].map(lambda text: json.loads(text or "{}"))
-    averages = [given.pop("average_runs", None) for given in options]
-    return rows.assign(options=options, changed=options.map(_as_text), average_runs=averages)
-
-
-def _single_and_averaged(metrics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of single runs, and of several averaged."""
-    rows = _with_options(metrics[metrics["status"] == "ok"], "detector_options")
-    averages_by_default = {detector.name for detector in DETECTORS if detector.averages_runs}
-    by_default = rows["average_runs"].isna() & rows["detector_name"].isin(averages_by_default)
-    is_several = rows["runs_averaged"] > 1
-    return rows[~by_default & rows["average_runs"].ne(True) & ~is_several], rows[is_several]
+    return rows.assign(options=options, changed=options.map(_as_text))
 
 
 def _as_text(changed: dict[str, Any]) -> str:

@@ -101,10 +101,8 @@ KINDS = (
 
 def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     """Every figure that the study may have; what has nothing to show is found when it is drawn."""
-    options_of = detector_options(tables["metrics"])
-    averaged = {label for label, options in options_of.items() if options.get("average_runs") is True}
-    changed = {label for label, options in options_of.items() if options}
-    everything = {name: _without_detectors(tables[name], averaged) for kind in KINDS for name in kind.reads}
+    changed = {label for label, options in detector_options(tables["metrics"]).items() if options}
+    everything = {name: tables[name] for kind in KINDS for name in kind.reads}
     usual = everything
     if is_ablation(everything["accuracy"]):
         training = usual_training(everything["accuracy"])

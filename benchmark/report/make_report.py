@@ -8,6 +8,7 @@ import pandas as pd
 from rich.console import Console
 
 from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
+from benchmark.disk.schema import OF_ENTRY
 from benchmark.disk.tables import join_runs, read_table, unknown_runs
 from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
@@ -30,6 +31,7 @@ REPORT_CODE = (
     *("runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
+AVERAGED = "averaged"  # the rows of the table of metrics whose scores are averaged over several trainings
 JOINED = [table.name for table in STUDY_TABLES if table.name != "runs"]
 
 
@@ -39,7 +41,7 @@ def make_report(
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
     tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).is_file()}
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    rows = Rows(partial(read_table, results), say)  # after the digests: what changes from now on is noticed next time
+    rows = Rows(partial(read_rows, results), say)  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
         PaperPart(rows),
@@ -62,6 +64,22 @@ def make_report(
         folders = f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}."
         console.print(folders, highlight=False, markup=False, soft_wrap=True)
     console.print(f"Everything on one page: {results.page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def read_rows(results: ResultsFolder, name: str) -> pd.DataFrame:
+    """A table with scores of one training; `averaged` has the metrics of averaged scores, which are ranked apart.
+
+    Rows of other tables that belong to averaged scores, as an older version wrote them, are left out.
+    """
+    rows = read_table(results, "metrics" if name == AVERAGED else name)
+    if "runs_averaged" in rows:
+        return rows[(rows["runs_averaged"] > 1) == (name == AVERAGED)]
+    if "detector" in rows and "study" in rows:
+        metrics, key = read_table(results, "metrics"), list(OF_ENTRY)
+        trainings = metrics.groupby(key, as_index=False)["runs_averaged"].min()
+        averaged = trainings[trainings["runs_averaged"] > 1]
+        return rows[~pd.MultiIndex.from_frame(rows[key]).isin(pd.MultiIndex.from_frame(averaged[key]))]
+    return rows
 
 
 class Rows(dict[str, pd.DataFrame]):

@@ -55,7 +55,7 @@ def detectors(rows: pd.DataFrame) -> dict[str, bool]:
 
 
 def detector_options(metrics: pd.DataFrame) -> dict[str, dict[str, object]]:
-    """By the detectors' labels; `average_runs` is true where authors do not average scores over runs."""
+    """By the detectors' labels."""
     labels = metrics[["detector", "detector_options"]].drop_duplicates()
     return {label: json.loads(options or "{}") for label, options in labels.itertuples(index=False)}
 

@@ -96,10 +96,9 @@ def _variants(accuracy: pd.DataFrame) -> list[Variant]:
 
 
 def _detection(axis: Axes, variants: list[Variant], metrics: pd.DataFrame) -> None:
-    single = metrics[metrics["runs_averaged"] == 1]
-    changed = {label for label, options in detector_options(single).items() if set(options) - {"average_runs"}}
+    changed = {label for label, options in detector_options(metrics).items() if options}
     for position, variant in enumerate(variants):
-        here = single[single["setting"] == variant.setting]
+        here = metrics[metrics["setting"] == variant.setting]
         others = here[here["detector_name"].isin(OTHERS) & ~here["detector"].isin(changed)]
         own = here[(here["detector_name"] == reference.DETECTOR) & (here["recipe"] == variant.recipe)]
         _dots(axis, position, own["auroc"], others.groupby("detector_name")["auroc"].mean().max(), BEST_OTHER)

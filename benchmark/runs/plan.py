@@ -66,6 +66,17 @@ class Plan:
         """Whether it has the first seeds of its setting in this plan."""
         return unit.run.seeds == self._first_seeds[unit.run.setting_id]
 
+    @cached_property
+    def _unit_of(self) -> dict[RunSettings, Unit]:
+        return {unit.run: unit for unit in self.units}
+
+    def judged_together(self, unit: Unit, detector: Detector) -> list[tuple[Unit, ...]]:
+        """The unit alone, and with its further trainings if the detector scores them all; nothing for one of these."""
+        found = [self._unit_of.get(run) for run in unit.run.repeated(unit.trainings)]
+        further = [other for other in found if other is not None and detector in other.detectors]
+        together = [(unit, *further)] if found and len(found) == len(further) else []
+        return [(unit,), *together] if unit.trainings else []
+
     def notes(self) -> list[str]:
         """What a reader of the results should know beforehand."""
         recipes = {
@@ -142,6 +153,7 @@ def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
 
 
 def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path | None) -> Iterator[Unit]:
+    """First those of all pairs of seeds, then the further trainings of each pair, for averages."""
     check_name(grid.backbone.name)
     backbone = replace(grid.backbone, weights=weights_identity(grid.backbone.name, weights_file))
     for argument in grid.datasets:
@@ -154,7 +166,7 @@ def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path |
         _check_needs(detector)
     recipes = dict.fromkeys([*grid.recipes, *(detector.training for detector in grid.detectors)])
     kind = noise_named(grid.noise)
-    axes = product(grid.datasets, grid.rates, grid.seeds, recipes)
+    axes, further = product(grid.datasets, grid.rates, grid.seeds, recipes), list[Unit]()
     for argument, rate, (noise_seed, training_seed), recipe in axes:
         info, noise = infos[argument], NoiseSettings(kind.name, kind.version, rate, noise_seed)
         noise.check(info.sizes[0], f"training labels of {info.name}")
@@ -167,7 +179,10 @@ def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path |
             recipe=recipe,
         )
         detectors = tuple(detector for detector in grid.detectors if detector.training == recipe)
-        yield Unit(run, info, signals_for(recipe, detectors), detectors)
+        yield (unit := Unit(run, info, signals_for(recipe, detectors), detectors, grid.trainings))
+        if detectors:
+            further += [replace(unit, run=again, trainings=0) for again in run.repeated(grid.trainings)]
+    yield from further
 
 
 def _check_needs(detector: Detector) -> None:

@@ -16,6 +16,8 @@ from benchmark.record import RunShape, Signal
 from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
 
+SEED_STEP = 100  # between the training seeds of one pair of seeds: far from those of other pairs
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -59,10 +61,10 @@ class RunSettings:
     def seeds(self) -> tuple[int, int]:
         return self.noise.seed, self.training.seed
 
-    @property
-    def all_but_training_seed(self) -> tuple[str, int, Recipe]:
-        """The same for runs whose scores may be averaged."""
-        return self.setting_id, self.noise.seed, self.recipe
+    def repeated(self, trainings: int) -> tuple["RunSettings", ...]:
+        """The further trainings on the same wrong labels that make it one of several."""
+        seeds = (self.training.seed + SEED_STEP * number for number in range(1, trainings))
+        return tuple(replace(self, training=replace(self.training, seed=seed)) for seed in seeds)
 
     @property
     def noise_id(self) -> str:
@@ -77,6 +79,7 @@ class Unit:
     info: DatasetInfo
     signals: tuple[Signal, ...]  # recorded if it is trained
     detectors: tuple[Detector, ...]  # that score it
+    trainings: int = 1  # of several, scores are also averaged; 0 if it is only one of those of another unit
 
     @property
     def run_id(self) -> str:
@@ -103,13 +106,15 @@ def signals_for(recipe: Recipe, detectors: Sequence[Detector]) -> tuple[Signal, 
 
 
 def joined(units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Each run once, with the signals and detectors of all its units."""
+    """Each run once, with the signals, detectors and trainings of all its units."""
     by_run: dict[RunSettings, Unit] = {}
     for unit in units:
         known = by_run.get(unit.run, unit)
-        signals = tuple(dict.fromkeys((*known.signals, *unit.signals)))
         by_run[unit.run] = replace(
-            known, signals=signals, detectors=tuple(dict.fromkeys((*known.detectors, *unit.detectors)))
+            known,
+            signals=tuple(dict.fromkeys((*known.signals, *unit.signals))),
+            detectors=tuple(dict.fromkeys((*known.detectors, *unit.detectors))),
+            trainings=max(known.trainings, unit.trainings),
         )
     return tuple(by_run.values())
 

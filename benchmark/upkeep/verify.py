@@ -37,7 +37,7 @@ TOLERANCE = {
 # Seconds differ every time; the differences to LiNC need LiNC's run too, and follow from its row and this one.
 NOT_COMPARED = ("study", "run", "seconds", "minus_linc", "minus_linc_low", "minus_linc_high", "status", "reason")
 SAME, WITHIN, DIFFERS, MISSING = "the same", "within tolerance", "differs", "missing"
-KEYS = {"metrics": ["run", "line_up", "detector"], "accuracy": ["run"]}
+KEYS = {"metrics": ["run", "line_up", "detector", "runs_averaged"], "accuracy": ["run"]}
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ class Choice:
 
     @property
     def name(self) -> str:
-        what = f"{self.row['detector']} ({self.row['line_up']})" if self.table == "metrics" else "accuracy"
-        return f"{self.row['study']}: {self.row['run']}, {what}"
+        if self.table == "accuracy":
+            return f"{self.row['study']}: {self.row['run']}, accuracy"
+        averaged = f", {len(self.units)} trainings" if len(self.units) > 1 else ""
+        return f"{self.row['study']}: {self.row['run']}, {self.row['detector']} ({self.row['line_up']}{averaged})"
 
 
 def plans_of(studies: Sequence[Study], sources: Sources, files: Sequence[str]) -> list[Plan]:
@@ -101,19 +103,16 @@ def choose(results: ResultsFolder, plans: Iterable[Plan], count: int, seed: int)
 
 
 def _choice(table: str, row: pd.Series, plan: Plan, unit: Unit) -> Choice | None:
-    """None if no detector of the suite has the row's label."""
+    """None if no detector of the suite has the row's label, or its scores are not averaged over as many trainings."""
     if table == "accuracy":
         return Choice(table, row, plan, (_reduced(unit, ()),))
     detector = next((detector for detector in unit.detectors if detector.label == row["detector"]), None)
     if detector is None:
         return None
-    averaged = [
-        other
-        for other in plan.units
-        if detector in other.detectors and other.run.all_but_training_seed == unit.run.all_but_training_seed
-    ]
-    needed = averaged if row["runs_averaged"] > 1 else [unit]
-    return Choice(table, row, plan, tuple(_reduced(other, (detector,)) for other in needed))
+    for units in plan.judged_together(unit, detector):
+        if len(units) == row["runs_averaged"]:
+            return Choice(table, row, plan, tuple(_reduced(other, (detector,)) for other in units))
+    return None
 
 
 def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:
@@ -126,9 +125,8 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
     original = choices[0].plan
     with TemporaryDirectory() as folder:
         sources = replace(original.sources, results=ResultsFolder(Path(folder)))
-        order = {unit.run: number for number, unit in enumerate(original.units)}  # averages name their first run
-        units = sorted(joined([unit for choice in choices for unit in choice.units]), key=lambda unit: order[unit.run])
-        plan = Plan(original.study, tuple(units), dict.fromkeys(units, "from nothing"), sources)
+        units = joined(unit for choice in choices for unit in choice.units)
+        plan = Plan(original.study, units, dict.fromkeys(units, "from nothing"), sources)
         outcomes = run_study(plan, executor, progress)
         for outcome in (outcome for outcome in outcomes if outcome.reasons):
             progress.say(f"failed: {outcome.run_id}: {'; '.join(outcome.reasons)}")
