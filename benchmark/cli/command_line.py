@@ -135,6 +135,7 @@ def command_line() -> CommandParser:
     _add_trials(add("try-audit", "audit:run_trials", "audit labels made wrong on purpose; compare with cleanlab"))
     _add_verify(add("verify", "upkeep:verify_rows", "recompute randomly chosen rows of the results and compare"))
     _add_features(add("features", "upkeep:features", "list cached features, or remove them"))
+    _add_backbones(add("backbones", "profile:check_backbone", "measure what pretrained weights are worth"))
     status = add("status", "upkeep:status", "show which runs are done, running, failed or interrupted")
     status.add_shared("--results")
     doctor = add("doctor", "upkeep:doctor", "look for damaged and orphaned files, and those of other versions")
@@ -212,6 +213,14 @@ def _add_verify(verify: CommandParser) -> None:
     verify.add_number("--seed", 0, 2**31, "which rows; default: other rows every time")
     verify.add_argument("--dataset", action="append", metavar="NAME=PATH", help="the file that was used for a data set")
     verify.add_shared("--workers", "--weights", "--data-root", "--results")
+
+
+def _add_backbones(backbones: CommandParser) -> None:
+    dataset = "a name or a path, beside digits; repeatable"
+    backbones.add_argument("action", choices=("check",))
+    backbones.add_argument("backbone", metavar="NAME", help=SHARED["--backbone"]["help"])
+    backbones.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)
+    backbones.add_shared("--image-size", "--weights", "--data-root")
 
 
 def _add_features(features: CommandParser) -> None:

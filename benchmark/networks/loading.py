@@ -8,7 +8,7 @@ from typing import Any
 from zipfile import is_zipfile
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmark.disk import check_unpacked_size
 from benchmark.errors import LincBenchError
@@ -40,10 +40,15 @@ def load_backbone(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(head_seed)
         model.reset_classifier(num_classes)
+        classifiers = [model.get_submodule(name) for name in _classifiers(model)]
+        if head_init == "small":
+            for classifier in classifiers:
+                nn.init.trunc_normal_(classifier.weight, std=0.02)
+                nn.init.zeros_(classifier.bias)
         if head_init == "timm":
             fresh = _create(backbone, num_classes=num_classes)
-            for name in _classifiers(model):
-                model.get_submodule(name).load_state_dict(fresh.get_submodule(name).state_dict())
+            for name, classifier in zip(_classifiers(model), classifiers, strict=True):
+                classifier.load_state_dict(fresh.get_submodule(name).state_dict())
     return split_model(model.to(device, memory_format=torch.channels_last).eval(), backbone, is_plain)
 
 

@@ -125,7 +125,7 @@ MAIN = Grid(
     (0.2,),
     seeds=SEEDS,
     backbone=Backbone(image_size=64),
-    training=TrainingSettings(head_init="timm"),
+    training=TrainingSettings(head_init="small"),
     line_ups=CHEAP,
 )
 # The paper's shape, last block and head of a ViT, on the weights at hand.

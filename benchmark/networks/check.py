@@ -1,0 +1,80 @@
+"""What pretrained weights are worth for a data set, measured before a study believes them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.neighbors import KNeighborsClassifier
+from torch import Tensor
+
+from benchmark.data.datasets import Dataset, Split
+from benchmark.networks.backbone import Backbone, HeadInit
+from benchmark.networks.loading import load_backbone, set_up_torch
+from benchmark.networks.preprocessing import preprocess
+from benchmark.networks.split_model import SplitModel
+from benchmark.seeds import numpy_generator
+
+TRAINING_IMAGES, TEST_IMAGES, BATCH, NEIGHBOURS = 1500, 500, 64, 5
+
+
+@dataclass(frozen=True)
+class BackboneCheck:
+    """Of the frozen features, with true labels."""
+
+    neighbour_accuracy: float  # of test images, by the nearest training images in what the classifier sees
+    largest_class: float  # the accuracy of always naming the most frequent class
+    norm: float  # mean length of what the classifier sees
+    norm_deviation: float
+    first_steps: dict[HeadInit, float]  # how far the optimiser's first step moves a logit, in the mean
+
+
+def check_backbone(
+    dataset: Dataset, backbone: Backbone, weights_file: Path | None, learning_rate: float
+) -> BackboneCheck:
+    set_up_torch(threads=1)
+
+    def load(head_init: HeadInit) -> SplitModel:
+        return load_backbone(backbone, dataset.info.num_classes, weights_file, 0, "cpu", head_init=head_init)
+
+    model = load("small")
+    parts = (dataset.train, TRAINING_IMAGES), (dataset.test, TEST_IMAGES)
+    (features, labels), (test_features, test_labels) = (_sample(*part, backbone, model) for part in parts)
+    embedding, test_embedding = _embedding(model, features), _embedding(model, test_features)
+    neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(labels))).fit(embedding, labels)
+    norms = np.linalg.norm(embedding, axis=1)
+    batch = features[:BATCH], torch.from_numpy(labels[:BATCH]), learning_rate
+    return BackboneCheck(
+        neighbour_accuracy=float(neighbours.score(test_embedding, test_labels)),
+        largest_class=float(np.unique(test_labels, return_counts=True)[1].max() / len(test_labels)),
+        norm=float(norms.mean()),
+        norm_deviation=float(norms.std()),
+        first_steps={head_init: _first_step(load(head_init), *batch) for head_init in get_args(HeadInit)},
+    )
+
+
+@torch.no_grad()
+def _sample(split: Split, count: int, backbone: Backbone, model: SplitModel) -> tuple[Tensor, np.ndarray]:
+    """Cached features and labels of images that are chosen at random, the same every time."""
+    chosen = numpy_generator(0, "backbone check").permutation(len(split.labels))[:count]
+    batches = [
+        model.cached(preprocess([split.images[row : row + 1][0] for row in chosen[start : start + BATCH]], backbone))
+        for start in range(0, len(chosen), BATCH)
+    ]
+    return torch.cat(batches), split.labels[chosen]
+
+
+@torch.no_grad()
+def _embedding(model: SplitModel, features: Tensor) -> np.ndarray:
+    return torch.cat([model.embed(batch) for batch in torch.split(features, BATCH)]).numpy()
+
+
+def _first_step(model: SplitModel, features: Tensor, labels: Tensor, learning_rate: float) -> float:
+    before = model.tail(features)
+    optimiser = torch.optim.Adam(list(model.trained().values()), learning_rate)
+    F.cross_entropy(before, labels).backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    with torch.no_grad():
+        return float((model.tail(features) - before).abs().mean())
