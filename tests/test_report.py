@@ -17,7 +17,7 @@ from benchmark.disk.results_folder import ResultsFolder
 from benchmark.display.canvas import Drawing
 from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
 from benchmark.report import readme
-from benchmark.report.make_report import make_report
+from benchmark.report.make_report import make_report, read_rows
 from benchmark.report.readme import speed_table
 from benchmark.report.study_tables import epochs_table
 from benchmark.statistics.comparisons import against_reference
@@ -80,7 +80,8 @@ def test_a_changed_row_makes_again_what_shows_it_with_the_bytes_of_a_full_report
 ) -> None:
     change_one_row(folder)
     report(folder)
-    assert set(drawn) == {"auc_by_detector_original", "auc_by_rate_original", "variants"}, "all that reads it"
+    readers = {"auc_by_detector_original", "auc_averaged_original", "auc_by_rate_original", "variants"}
+    assert set(drawn) == readers
     clean = tmp_path / "clean"
     clean.mkdir()
     for table in folder.glob("*.csv"):
@@ -200,6 +201,23 @@ def test_rows_of_runs_that_no_table_describes_are_told(folder: Path, capsys: pyt
     assert f"curves.csv has rows of 1 runs that runs.csv does not describe, as of {run}. They are left out." in told
     assert main(["doctor", "--results", str(folder)]) == 0
     assert "curves.csv" in capsys.readouterr().out
+
+
+def test_scores_averaged_over_trainings_are_never_ranked_with_those_of_one(folder: Path) -> None:
+    """Nor are the curves that an older version drew from averaged scores."""
+    metrics = pd.read_csv(folder / "metrics.csv")
+    of_linc = (metrics["detector"] == "LiNC") & (metrics["study"] == "made-up")
+    metrics[~of_linc | (metrics["runs_averaged"] == 3)].to_csv(folder / "metrics.csv", index=False)
+    rows = {name: read_rows(ResultsFolder(folder), name).query("study == 'made-up'") for name in ("metrics", "roc")}
+    averaged = read_rows(ResultsFolder(folder), "averaged").query("study == 'made-up'")
+    assert [set(part["detector"]) for part in rows.values()] == [{"AUM"}, {"AUM"}]
+    assert set(rows["metrics"]["runs_averaged"]) == {1}
+    assert set(averaged["detector"]) == {"AUM", "LiNC"}
+    report(folder)
+    tables = {path.stem: path.read_text() for path in (folder / "tables" / "made-up").glob("*.md")}
+    assert "| LiNC |" in tables["averaged"]
+    assert "| LiNC |" not in tables["auc"]
+    assert (folder / "figures" / "made-up" / "auc_averaged_original.svg").exists()
 
 
 def test_a_study_may_have_any_name(folder: Path) -> None:

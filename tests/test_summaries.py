@@ -111,6 +111,21 @@ def test_settings_that_differ_in_little_have_different_titles() -> None:
 
 def test_a_study_of_several_settings_is_summarised() -> None:
     groups = study_groups(STUDY)
-    assert list(groups)[:2] == ["summary", "accuracy-summary"]
+    assert list(groups)[:3] == ["summary", "accuracy-summary", "auc"]
     assert groups["summary"].for_print
     assert not groups["auc"].for_print
+
+
+def test_averaged_scores_have_a_table_of_their_own_for_each_number_of_trainings() -> None:
+    twice = STUDY["averaged"].assign(runs_averaged=2).query("detector == 'AUM'")
+    failed = STUDY["averaged"].assign(detector="VoG", status="failed")
+    groups = study_groups(STUDY | {"averaged": pd.concat([STUDY["averaged"], twice, failed])})
+    (title, table), (other, of_two) = groups["averaged"].tables
+    assert "averaged over 3 trainings" in title
+    assert "averaged over 2 trainings" in other
+    assert set(table["detector"]) == set(STUDY["metrics"]["detector"])
+    assert list(of_two["detector"]) == ["AUM"]
+    column = table.columns[1]
+    own = STUDY["averaged"].query("detector == 'AUM' and dataset == 'bloodmnist' and rate == 0.2")["auroc"].mean()
+    assert table.set_index("detector").loc["AUM", column].startswith(f"{own:.3f}")
+    assert "averaged" not in study_groups(STUDY | {"averaged": STUDY["averaged"][:0]})

@@ -19,14 +19,15 @@ COST_NOTES = (
     "In % of standard training, relative to the same run's training time: medians over rounds with the 95 % interval "
     "of the median. Every round is a process of its own, with a baseline run without any detector before and after "
     "every four runs. Alone: as if no other detector were used. In the line-up: detectors that read the same signal "
-    "share its cost. On a CPU, time is processor time of the training thread and of the threads that read ahead for "
-    "it, so other programs hardly change it; waiting for a disk is not counted.",
+    "share its cost. Trainings: what one score costs in units of standard training, that training included; scores "
+    "averaged over three trainings cost three times as much. On a CPU, time is processor time of the training thread "
+    "and of the threads that read ahead for it, so other programs hardly change it; waiting for a disk is not counted.",
     "Objective is what a method's own loss adds, with its mixture and its passes. Recording is the cost of its signals "
     "(writing logits, passes over the training set, gradients, training in folds) as this suite records them: after "
-    "every epoch, also where a method reads one (EL2N, last loss) or five (loss mixture), and for one run, also where "
-    "a method averages several. Memory is the peak of a separate process above that of the baseline process in the "
-    "same round, for the measured samples and without pages of mapped files; if it does not exceed the difference "
-    "between two baseline processes, the table says so. Disk is for the whole training set.",
+    "every epoch, also where a method reads one (EL2N, last loss) or five (loss mixture). Memory is the peak of "
+    "a separate process above that of the baseline process in the same round, for the measured samples and without "
+    "pages of mapped files; if it does not exceed the difference between two baseline processes, the table says so. "
+    "Disk is for the whole training set.",
 )
 CHECKS = (
     "Two checks for hidden costs. Slower steps: by how much the network's own steps are slower than in the baseline "
@@ -92,6 +93,7 @@ def _cost_table(rows: pd.DataFrame) -> pd.DataFrame:
         {
             "detector": rows["detector"],
             "alone": _with_interval(rows, "alone"),
+            "trainings": (1 + rows["alone"]).map("{:.2f}".format),
             "objective": rows["objective"].map(percent),
             "recording": rows["recording"].map(percent),
             "scoring": rows["scoring"].map(percent),

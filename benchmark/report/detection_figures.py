@@ -32,7 +32,14 @@ MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % 
 RANGE = (0.025, 0.975)
 
 
-def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
+def auc_averaged(averaged: pd.DataFrame) -> Figure | None:
+    """The same of scores that are means over trainings, of as many as most."""
+    trainings = averaged["runs_averaged"].max()
+    rows = averaged[averaged["runs_averaged"] == trainings]
+    return auc_by_detector(rows, f"mean scores of {trainings} trainings")
+
+
+def auc_by_detector(metrics: pd.DataFrame, of: str = "one run") -> Figure | None:
     """AUROC of every detector: a dot per run with its bootstrap interval, a bar at the mean."""
     metrics = metrics[metrics["status"] == "ok"]
     groups = titled_settings(metrics)
@@ -60,12 +67,11 @@ def auc_by_detector(metrics: pd.DataFrame) -> Figure | None:
     stretch_towards_one(axes, min(0.48, metrics["auroc_low"].min()) - 0.02, metrics["auroc_high"].max())
     only_outer_labels(axes)
     handles = [
-        Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label="one run, 95% interval"),
-        Line2D([], [], color=COLOURS[0], marker="D", markersize=3.5, mfc="white", label="scores averaged over runs"),
-        Line2D([], [], color="black", marker="|", markersize=9, mew=1.5, linestyle="", label="mean of runs"),
+        Line2D([], [], color=COLOURS[0], marker="o", markersize=3.5, label=f"{of}, 95% interval"),
+        Line2D([], [], color="black", marker="|", markersize=9, mew=1.5, linestyle="", label="mean over seeds"),
         Line2D([], [], color="grey", linestyle=":", label="chance"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4 if len(groups) > 1 else 2)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3 if len(groups) > 1 else 2)
     sns.despine(figure)
     return figure
 
@@ -85,9 +91,8 @@ def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
 def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
     places = position + (np.linspace(0.25, -0.25, len(runs)) if len(runs) > 1 else np.zeros(1))
     for place, (_, run) in zip(places, runs.sort_values(["noise_seed", "training_seed"]).iterrows(), strict=False):
-        marker, face = ("D", "white") if run["runs_averaged"] > 1 else ("o", COLOURS[0])
         axis.plot([run["auroc_low"], run["auroc_high"]], [place, place], color=COLOURS[0], linewidth=0.9)
-        axis.plot(run["auroc"], place, marker, color=COLOURS[0], mfc=face, markersize=3)
+        axis.plot(run["auroc"], place, "o", color=COLOURS[0], markersize=3)
 
 
 def roc_curves(roc: pd.DataFrame) -> Figure | None:

@@ -10,7 +10,14 @@ from matplotlib.figure import Figure
 from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
-from benchmark.report.detection_figures import agreement, auc_by_detector, auc_by_epochs, auc_by_rate, roc_curves
+from benchmark.report.detection_figures import (
+    agreement,
+    auc_averaged,
+    auc_by_detector,
+    auc_by_epochs,
+    auc_by_rate,
+    roc_curves,
+)
 from benchmark.report.rows_to_draw import FAMILY, PROTOCOL, about, detector_options, families, first_seed
 from benchmark.report.training_figures import accuracy_curves, data_map, gain_heat_map, trust_histograms
 from benchmark.report.variant_figures import is_ablation, usual_training, variants
@@ -31,8 +38,14 @@ KINDS = (
     Kind(
         auc_by_detector,
         ("metrics",),
-        "AUROC of every detector: a dot per run with its bootstrap 95% interval, a bar at the mean of the runs, a "
-        f"diamond where scores were averaged over runs; the row of {LINC} is shaded",
+        "AUROC of every detector: a dot per run with its bootstrap 95% interval, a bar at the mean of the runs; the "
+        f"row of {LINC} is shaded",
+    ),
+    Kind(
+        auc_averaged,
+        ("averaged",),
+        "AUROC of every detector from scores averaged over several trainings on the same wrong labels: a dot per pair "
+        f"of seeds with its bootstrap 95% interval, a bar at their mean; the row of {LINC} is shaded",
     ),
     Kind(
         roc_curves,

@@ -79,9 +79,10 @@ class StudyPart(Part):
 
     def shown(self) -> list[Group]:
         """Summaries of a study with several settings; of one setting, all of detection and accuracy."""
-        groups = summary_groups(self.rows["metrics"], self.rows["accuracy"])
-        summaries = [name for name in ("summary", "accuracy-summary") if name in groups]
-        return [groups[name] for name in summaries or ("auc", "accuracy") if groups[name].tables]
+        groups = summary_groups(self.rows)
+        summaries, single = ("summary", "averaged", "accuracy-summary"), ("auc", "averaged", "accuracy")
+        names = summaries if {"summary", "accuracy-summary"} & set(groups) else single
+        return [groups[name] for name in names if name in groups and groups[name].tables]
 
     def drawings(self) -> Iterator["Drawing"]:
         from benchmark.report.figures import study_drawings

@@ -14,17 +14,19 @@ RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in eve
 EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
 INTERVALS = (
     f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse only if the 95 % interval of a paired, "
-    "stratified bootstrap over samples excludes zero in every run. Scores averaged over runs are compared with "
-    f"{reference.DETECTOR} of the first seed. At noise rate r, the first 5 % of the data hold at most 5 % / r of the "
-    "mislabelled samples."
+    "stratified bootstrap over samples excludes zero in every run. At noise rate r, the first 5 % of the data hold at "
+    "most 5 % / r of the mislabelled samples."
+)
+AVERAGED = (
+    "Each pair of seeds was trained several times on the same wrong labels, and the scores of every detector are means "
+    "over these trainings. That costs as many trainings, so these AUROCs are not compared with those of one training."
 )
 EPOCHS = "Scored as if training had ended after that many epochs; means over runs."
 
 
 def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     """Every group of tables that the study has rows for, in the order in which a reader wants them."""
-    metrics, accuracy = tables["metrics"], tables["accuracy"]
-    groups = summary_groups(metrics, accuracy) | {
+    groups = summary_groups(tables) | {
         "epochs": Group(
             "AUROC by epochs read",
             _per_line_up(tables["auc_by_epochs"], "AUROC by epochs read", epochs_table),
@@ -38,25 +40,32 @@ def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     return {name: group for name, group in groups.items() if group.tables}
 
 
-def summary_groups(metrics: pd.DataFrame, accuracy: pd.DataFrame) -> dict[str, Group]:
+def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     """Detection and accuracy: all settings in one table if there are several, and each setting in its own."""
-    groups = {}
+    metrics, accuracy, groups = tables["metrics"], tables["accuracy"], {}
     if metrics["setting"].nunique() > 1:
-        tables = [
+        in_all = [
             (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows))
             for line_up, rows in metrics.groupby("line_up", sort=False)
         ]
-        groups["summary"] = Group("Detection in every setting", tables, [spread_note(metrics), RANKS], for_print=True)
+        groups["summary"] = Group("Detection in every setting", in_all, [spread_note(metrics), RANKS], for_print=True)
     if accuracy["setting"].nunique() > 1:
-        tables = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
+        in_all = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
         notes = [spread_note(accuracy), EPOCH]
-        groups["accuracy-summary"] = Group("Accuracy in every setting", tables, notes, for_print=True)
+        groups["accuracy-summary"] = Group("Accuracy in every setting", in_all, notes, for_print=True)
     groups["auc"] = Group(
         "Detection",
         _per_line_up(metrics, "Detection", auc_table),
         [spread_note(metrics), INTERVALS, *missing_notes(metrics)],
         for_print="summary" not in groups,
     )
+    averaged = tables["averaged"][tables["averaged"]["status"] == "ok"]
+    in_all = [
+        (f"AUROC averaged over {trainings} trainings, {line_up} line-up: {in_common(rows)}", detection_summary(rows))
+        for (line_up, trainings), rows in averaged.groupby(["line_up", "runs_averaged"], sort=False)
+    ]
+    notes = [AVERAGED, spread_note(averaged), RANKS]
+    groups["averaged"] = Group("Detection averaged over several trainings", in_all, notes, for_print=True)
     groups["accuracy"] = Group(
         "Test accuracy",
         _per_setting(accuracy, "Test accuracy", accuracy_table),
@@ -77,12 +86,11 @@ def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
 
 def spread_note(rows: pd.DataFrame) -> str:
     """What ± stands for in tables of these rows."""
-    counts = {"training": rows["training_seed"].nunique(), "noise": rows["noise_seed"].nunique()}
-    if max(counts.values()) <= 1:
-        return "One run each: no spread is known."
-    seeds = " and ".join(f"{count} {what} {'seed' if count == 1 else 'seeds'}" for what, count in counts.items())
-    averaged = "; cells without it have one run, or scores averaged over the runs" if "runs_averaged" in rows else ""
-    return f"± is the standard deviation over {seeds}{averaged}."
+    pairs, noises = rows[["noise_seed", "training_seed"]].drop_duplicates(), rows["noise_seed"].nunique()
+    if len(pairs) <= 1:
+        return "One pair of seeds: no spread is known."
+    same = ", all with the same wrong labels" if noises == 1 else ""
+    return f"± is the standard deviation over {len(pairs)} pairs of noise and training seeds{same}."
 
 
 def missing_notes(metrics: pd.DataFrame) -> list[str]:
@@ -108,7 +116,7 @@ def auc_table(metrics: pd.DataFrame) -> pd.DataFrame:
             "recall in the first 5 %": mean_and_spread(rows["recall_5"], 3),
             "recall in the first 20 %": mean_and_spread(rows["recall_20"], 3),
             "ties": f"{rows['ties'].mean():.0%}" if rows["ties"].notna().any() else MISSING,
-            "runs": int(rows.loc[rows["status"] != "failed", "runs_averaged"].sum()),
+            "runs": int((rows["status"] != "failed").sum()),
             "epochs used": int(rows["epochs_used"].max()),
             "scoring seconds": f"{rows['seconds'].mean():.3f}" if rows["seconds"].notna().any() else MISSING,
         }
@@ -167,11 +175,8 @@ def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _auroc_cell(rows: pd.DataFrame) -> str:
-    """AUROC over seeds; where there is no spread, why."""
-    text, averaged = mean_and_spread(rows["auroc"], 3), rows["runs_averaged"].max()
-    if averaged > 1:
-        return f"{text} ({averaged} averaged)"
-    return f"{text} (1 run)" if len(rows) == 1 else text
+    """AUROC over pairs of seeds; where there is no spread, why."""
+    return f"{mean_and_spread(rows['auroc'], 3)}{' (1 pair)' if len(rows) == 1 else ''}"
 
 
 def accuracy_summary(accuracy: pd.DataFrame) -> pd.DataFrame:
