@@ -276,20 +276,22 @@ def test_trials_of_two_data_sets_of_one_name_are_not_averaged() -> None:
     assert [table.iloc[0, 1] for _, table in groups["precision"].tables] == ["0.25", "0.75"]
 
 
-@pytest.mark.parametrize("name", ["[/bold]", "[red]"])
+PLAIN = ("[/bold]", "[red]", ":bug:", "[link=x]y[/link]", "a:bug:[/x]")  # what rich would read as something else
+
+
+@pytest.mark.parametrize("name", PLAIN)
 def test_markup_in_a_path_is_printed_as_it_is(name: str, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = results.rename(results.with_name(name.replace("/", "")) if "/" in name else results.with_name(name))
-    (inner := folder / name).parent.mkdir(exist_ok=True, parents=True)
-    inner.mkdir(parents=True, exist_ok=True)
-    for table in folder.glob("*.csv"):
+    (inner := results / name).mkdir(parents=True)
+    for table in results.glob("*.csv"):
         shutil.copy(table, inner)
-    assert main(["report", "--results", str(inner)]) == 0
-    assert str(inner) in capsys.readouterr().out
-    for command in (("features", "list"), ("status",)):
+    for command in (("report",), ("features", "list")):
         assert main([*command, "--results", str(inner)]) == 0
+        assert str(inner) in capsys.readouterr().out
+    assert main(["status", "--results", str(inner)]) == 0
 
 
-def test_markup_in_titles_and_bars_is_printed_as_it_is() -> None:
+@pytest.mark.parametrize("name", PLAIN)
+def test_markup_in_titles_cells_and_bars_is_printed_as_it_is(name: str) -> None:
     from io import StringIO
 
     from rich.console import Console
@@ -297,9 +299,51 @@ def test_markup_in_titles_and_bars_is_printed_as_it_is() -> None:
     from benchmark.display.tables import for_terminal
     from benchmark.execution.progress import Progress
 
-    said = StringIO()
-    console = Console(file=said, width=80, force_terminal=True, color_system=None)
-    console.print(for_terminal("[/bold] title", pd.DataFrame({"[/red]": ["[/x], as wide as the title"]})))
-    with Progress(console).counting("images of [/bold]") as report:
-        report(1, 1)
-    assert all(text in said.getvalue() for text in ("[/bold] title", "[/red]", "[/x]", "images of [/bold]"))
+    for is_terminal in (True, False):
+        said = StringIO()
+        console = Console(file=said, width=80, force_terminal=is_terminal, color_system=None)
+        console.print(for_terminal(f"title {name}", pd.DataFrame({f"column {name}": [f"a wide cell with {name}"]})))
+        progress = Progress(console)
+        progress.say(f"sentence {name}")
+        with progress.counting(f"images of {name}") as report:
+            report(1, 1)
+        for text in ("title", "column", "a wide cell with", "sentence", "images of"):
+            assert f"{text} {name}" in said.getvalue()
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_markup_in_names_of_detectors_is_printed_as_it_is(
+    name: str, results: Path, capsys: pytest.CaptureFixture[str], fails: Fails
+) -> None:
+    rows = pd.read_csv(results / "metrics.csv", dtype=str, keep_default_na=False)
+    rows.replace({"detector": {"AUM": name}}).to_csv(results / "metrics.csv", index=False)
+    assert main(["report", "--results", str(results)]) == 0
+    assert f" {name} " in capsys.readouterr().out
+    assert f"called '{name}'" in fails("report", name, "--results", results)
+
+
+ODD = ("nan", "NA", "None", "null", "007", "7", "True", "1e5", "inf", "<NA>", "-0", "0x10", "2020-01-01")
+
+
+def test_no_name_in_a_table_is_read_as_something_else(tmp_path: Path) -> None:
+    """Of studies, data sets and detectors, from the rows of a run to the tables of a report."""
+    from benchmark.disk.tables import read_table
+    from benchmark.report.make_report import JOINED, Rows
+    from benchmark.report.parts import StudyPart
+
+    results = ResultsFolder(tmp_path)
+    detectors = {"LiNC": ("linc", 0.97)} | dict.fromkeys(ODD, ("standard", 0.9))
+    for study in ("NA", "007"):
+        tables = made_up_study(dict.fromkeys(ODD, 300), (0.2,), detectors)
+        write_study(results, {name: rows.assign(study=study) for name, rows in tables.items()})
+    rows = Rows(lambda name: read_table(results, name))
+    for name in JOINED:
+        assert set(rows[name]["study"]) == {"NA", "007"}, name
+        assert set(rows[name]["dataset"]) == set(ODD), name
+    groups = StudyPart(rows.of_study("NA"), "NA").groups
+    ((_, summary),) = groups["summary"].tables
+    assert set(summary["detector"]) == set(detectors)
+    assert set(summary.columns) == {"detector", "mean rank", *ODD}
+    assert not summary.isin(["–"]).any(axis=None)
+    assert [set(table["detector"]) for _, table in groups["auc"].tables] == [set(detectors)] * len(ODD)
+    assert set(groups["accuracy-summary"].tables[0][1]["data set"]) == set(ODD)

@@ -277,6 +277,16 @@ def test_columns_of_numbers_are_found_by_their_content() -> None:
     assert as_markdown("T", table).splitlines()[3] == "| --- | ---: | ---: | --- |"
 
 
+def test_a_bar_or_a_line_break_in_a_name_stays_in_its_markdown_cell() -> None:
+    table = pd.DataFrame({"a|b": ["x|y", "x\ny"], "n": [1, 2]})
+    assert as_markdown("t", table).splitlines()[2:] == [
+        r"| a\|b | n |",
+        "| --- | ---: |",
+        r"| x\|y | 1 |",
+        "| x y | 2 |",
+    ]
+
+
 def test_latex_escapes_names() -> None:
     assert (
         escape_latex("50 % ± a_b {x} \\ <i>") == r"50 \% $\pm$ a\_b \{x\} \textbackslash{} \textless{}i\textgreater{}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
 from benchmark.display.tables import for_terminal
 
@@ -15,7 +16,7 @@ def terminal(stderr: bool = False) -> Console:
 
 
 def say(text: str, stderr: bool = False) -> None:
-    terminal(stderr).print(text, highlight=False, markup=False, soft_wrap=True)
+    terminal(stderr).print(Text(text), soft_wrap=True)
 
 
 def print_table(title: str, rows: pd.DataFrame | Sequence[tuple[str, ...]], columns: list[str] | None = None) -> None:

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass, field
 
 import pandas as pd
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 MISSING = "–"
 # 0.9936 ± 0.0018, −2.1 %, 5.4 ms (3 × plain), 12,345 [12,000, 13,000]; templates/page.js reads the same number from it.
@@ -78,20 +78,26 @@ def _is_numeric(column: list[str]) -> bool:
 
 
 def for_terminal(title: str, table: pd.DataFrame) -> Table:
-    drawn, cells = Table(title=escape(title), title_justify="left", title_style="bold"), in_cells(table)
+    """Text as it is: rich would read `[bold]` and `:bug:` in a string."""
+    drawn, cells = Table(title=Text(title, "bold"), title_justify="left"), in_cells(table)
     for column, is_number in zip(cells.columns, are_numbers(cells), strict=True):
-        drawn.add_column(escape(column), justify="right" if is_number else "left", overflow="fold")
+        drawn.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
     for row in cells.itertuples(index=False):
-        drawn.add_row(*map(escape, row))
+        drawn.add_row(*map(Text, row))
     return drawn
 
 
 def as_markdown(title: str, table: pd.DataFrame) -> str:
     """Cells are not padded: the files are half as large, and a browser shows them alike."""
-    cells = in_cells(table)
+    cells = in_cells(table).map(_in_markdown).rename(columns=_in_markdown)
     rule = ["---:" if is_number else "---" for is_number in are_numbers(cells)]
     rows = [list(cells.columns), rule, *(row for row in cells.itertuples(index=False))]
     return f"**{title}**\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _in_markdown(cell: str) -> str:
+    """A bar would end it, and a line break the table."""
+    return " ".join(cell.splitlines()).replace("|", r"\|")
 
 
 def as_latex(title: str, table: pd.DataFrame, label: str) -> str:

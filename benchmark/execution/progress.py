@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.text import Text
 
 from benchmark.disk import UNREADABLE, ResultsFolder, read_json
 
@@ -44,7 +45,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         self._said.add(text)
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(Text(text))
 
     def say_once(self, text: str) -> None:
         if text not in self._said:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
 from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
 from benchmark.disk.schema import OF_ENTRY
@@ -40,7 +41,10 @@ def make_report(
 ) -> None:
     """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
     tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).is_file()}
-    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+
+    def say(text: str) -> None:
+        console.print(Text(text), soft_wrap=True)
+
     rows = Rows(partial(read_rows, results), say)  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
     parts = [
@@ -53,7 +57,10 @@ def make_report(
     if not shown and (show or all(rows[name].empty for name in ("overhead", "overhead_growth", "audit_counts"))):
         raise _nothing_to_show(results, show, studies)
     for part in [StudyPart(rows.of_study(show, runs), show)] if show and runs else shown:
-        _print_tables(part, console)
+        for group in part.shown():
+            for title, table in group.tables:
+                console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
+            say("\n".join(group.notes))
     with locked(results.locks, "report"):
         manifest = Manifest(results)
         if not manifest.is_current(_inputs_digest(results, tables)):
@@ -61,9 +68,8 @@ def make_report(
                 _fill_readmes(rows, parts)
             manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
     for part in shown:
-        folders = f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}."
-        console.print(folders, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Everything on one page: {results.page}", highlight=False, markup=False, soft_wrap=True)
+        say(f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}.")
+    say(f"Everything on one page: {results.page}")
 
 
 def read_rows(results: ResultsFolder, name: str) -> pd.DataFrame:
@@ -125,13 +131,6 @@ def _nothing_to_show(results: ResultsFolder, study: str | None, studies: Sequenc
         f"{results.root} has no results of {study or 'any study'} yet{others}. "
         f"Make them with: linc-bench run {study or 'demo'}"
     )
-
-
-def _print_tables(part: Part, console: Console) -> None:
-    for group in part.shown():
-        for title, table in group.tables:
-            console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
-        console.print("\n".join(group.notes), highlight=False, markup=False, soft_wrap=True)
 
 
 def _inputs_digest(results: ResultsFolder, tables: Mapping[str, str]) -> str:
