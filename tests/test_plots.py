@@ -154,6 +154,12 @@ def test_clean_labels_have_histograms_and_maps_too() -> None:
         assert drawn[name].render(with_pixels=False)
 
 
+def test_figures_of_data_sets_whose_names_differ_little_have_different_names() -> None:
+    names = [drawing.name for drawing in study_drawings(made_up_study(dict.fromkeys(("NA", "na", "é", "ü"), 300)))]
+    assert "accuracy_curves_na" in names
+    assert len(set(names)) == len(names)
+
+
 def test_figures_of_two_backbones_have_different_names() -> None:
     curves = small_study()["curves"]
     both = pd.concat([curves, curves.assign(backbone="vit_small_patch8_224.dino", setting="other")])
@@ -182,3 +188,16 @@ def test_a_minified_drawing_keeps_its_lines_and_text() -> None:
     assert "<path d='M10.1 20l20.2-0.1z' class='s0'/>" in small
     assert "<text class='s0' x='1.1'>0.123456 &lt;b&gt;</text>" in small
     assert ".s0{fill: none}" in small
+
+
+def test_names_are_drawn_as_they_are() -> None:
+    """Not as a formula, an attribute, a long number or a missing value."""
+    names = ("a$b$c", r"$\frac$", "1$", "_x", 'x="y" d="M 1 1"', "v 1.2345 )", "nan", "007")
+    study = made_up_study({names[1]: 300}, (0.2,), {"LiNC": ("linc", 0.97)} | dict.fromkeys(names, ("standard", 0.95)))
+    drawn = [(drawing, svg) for drawing in study_drawings(study) for svg in drawing.render(False).values()]
+    assert len(drawn) > 5
+    for drawing, svg in drawn:
+        texts = ["".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("text")]
+        has_detectors = drawing.draw.__name__ in ("auc_by_detector", "roc_curves", "agreement", "auc_by_epochs")
+        for name in names if has_detectors else names[1:2]:
+            assert any(name in text for text in texts), (drawing.name, name)

@@ -168,7 +168,7 @@ class Drawing:
 
     def render(self, with_pixels: bool) -> dict[str, bytes]:
         """SVG, and PNG if it is wanted, by file name; nothing if there is nothing to draw."""
-        figure = self.draw(*self.rows)
+        figure = self.draw(*map(_without_formulas, self.rows))
         if figure is None:
             return {}
         figure.draw_without_rendering()
@@ -180,6 +180,12 @@ class Drawing:
             files[f"{self.name}.png"] = _as_png(figure)
         plt.close(figure)
         return files
+
+
+def _without_formulas(rows: pd.DataFrame) -> pd.DataFrame:
+    """Names in which matplotlib does not read what is between two dollar signs as mathematics."""
+    names = [column for column in ("dataset", "detector", "other") if column in rows]
+    return rows.assign(**{name: rows[name].str.replace("$", r"\$", regex=False) for name in names})
 
 
 def _as_png(figure: Figure) -> bytes:

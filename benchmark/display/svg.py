@@ -15,7 +15,17 @@ _FONT = "text{font-family: 'DejaVu Sans', sans-serif}"
 
 
 def minify(svg: str) -> str:
-    """The same picture; positions are rounded to a tenth of a point, shapes of markers to a hundredth."""
+    """The same picture; positions are rounded to a tenth of a point, shapes of markers to a hundredth.
+
+    Texts are put aside meanwhile, since a name may look like an attribute or a long number.
+    """
+    texts: list[str] = []
+
+    def put_aside(match: re.Match[str]) -> str:
+        texts.append(match[1])
+        return f">{len(texts) - 1}</text>"
+
+    svg = re.sub(r">([^<>\n]+)</text>", put_aside, svg)
     used = set(re.findall(r"#([\w.]+)[\")]", svg))
     classes: dict[str, str] = {}
 
@@ -32,6 +42,7 @@ def minify(svg: str) -> str:
         svg = _LONELY.sub(r"\1", svg.replace("<g></g>", ""))
     styles = "".join(f".{name}{{{style}}}" for style, name in classes.items())
     svg = re.sub(r'="([^"\']*)"', r"='\1'", svg)  # single quotes need no escape in a page's attribute
+    svg = re.sub(r">(\d+)</text>", lambda match: f">{texts[int(match[1])]}</text>", svg)
     return svg.replace(_STYLE, f"{_STYLE}{_FONT}{styles}", 1) + "\n"
 
 

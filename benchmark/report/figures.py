@@ -126,7 +126,7 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     filled = [rows[list(FAMILY)] for rows in usual.values() if not rows.empty]
     if not filled:
         return
-    examples = pd.concat(filled).drop_duplicates()
+    examples, taken = pd.concat(filled).drop_duplicates(), set[str]()
     for kind in KINDS:
         tables_of_kind = everything if kind.all_variants else usual
         first = tables_of_kind[kind.reads[0]]
@@ -139,9 +139,11 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
             )
             if not rows[0].empty:
                 parts = (kind.draw.__name__, line_up, family.lower())
-                yield Drawing(
-                    "_".join(slug(part) for part in parts if part), kind.draw, rows, _caption(kind, rows[0], line_up)
-                )
+                name = "_".join(slug(part) for part in parts if part)
+                while name in taken:  # data sets may differ in characters that a file's name has not
+                    name += "_"
+                taken.add(name)
+                yield Drawing(name, kind.draw, rows, _caption(kind, rows[0], line_up))
 
 
 def _without_detectors(rows: pd.DataFrame, labels: set[str]) -> pd.DataFrame:
