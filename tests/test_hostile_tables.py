@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.cli.command_line import main
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import TABLES
+from benchmark.disk.schema import GROUPING, TABLES
 from benchmark.disk.tables import merge_rows, read_table
 from benchmark.errors import LincBenchError
 from tests.made_up_study import made_up_study, write_study
@@ -60,6 +60,9 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "text instead of a number": (with_cell(2, 6, b"high"), "line 2, has 'high' in the column rate, where a number"),
     "a part of a number": (with_cell(2, 3, b"2.5"), "line 2, has '2.5' in the column classes, where a whole number"),
     "no whole number": (with_cell(5, 3, b""), "line 5, has '' in the column classes"),
+    "no rate": (with_cell(4, 6, b""), "line 4, has '' in the column rate, where a number is expected"),
+    "a rate that is none": (with_cell(4, 6, b"nan"), "line 4, has 'nan' in the column rate"),
+    "an infinite rate": (with_cell(4, 6, b"inf"), "line 4, has 'inf' in the column rate"),
     "a date": (with_cell(2, 4, b"Jan 24"), "line 2, has 'Jan 24' in the column samples"),
     "a huge number": (with_cell(2, 4, b"9" * 400), "in the column samples, where a whole number"),
     "options that are no JSON": (with_cell(3, 18, b"{"), "line 3, has '{' in the column recipe_options"),
@@ -163,7 +166,7 @@ def test_rows_are_not_merged_into_a_table_that_cannot_be_read(folder: Path) -> N
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     results = ResultsFolder(tmp_path)
     reason = 'NUL \0, "quotes", semi;colons,\r\nlines | bars'
-    numbers = {name: 1 for name, kind in TABLES["metrics"].columns.items() if kind is int}
+    numbers = {name: 1 for name, kind in TABLES["metrics"].columns.items() if kind is int or name in GROUPING}
     row = numbers | {"study": "s", "run": "r", "detector": "nan", "line_up": "NA", "status": "failed", "reason": reason}
     merge_rows(results, "metrics", [row], lambda old: old["study"] == "")
     merge_rows(results, "metrics", [row | {"run": "q"}], lambda old: old["study"] == "")

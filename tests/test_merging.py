@@ -101,3 +101,15 @@ def test_detectors_that_are_scored_one_after_the_other_are_compared_in_one_place
         assert len(pairs) == len(QUICK_DETECTORS) ** 2
     assert main(unmodified) == 0
     assert rows_of(copied)["agreement"] == before
+
+
+def test_rows_are_merged_with_those_that_another_program_saved(unmodified: list[str], copied: Path) -> None:
+    """A whole number as 1.0, and no AUROC, which tables may have."""
+    metrics, before = copied / "metrics.csv", rows_of(copied)
+    rows = pd.read_csv(metrics, dtype=str, keep_default_na=False)
+    rows.loc[rows["detector"] == "AUM", "auroc"] = ""
+    rows.assign(runs_averaged=rows["runs_averaged"] + ".0").to_csv(metrics, index=False)
+    assert main([*unmodified, "--detector", "AUM", "--name", "mine"]) == 0
+    assert main(unmodified) == 0
+    own = [line for line in rows_of(copied)["metrics"] if line.startswith("['mine'")]
+    assert own == [line for line in before["metrics"] if line.startswith("['mine'")]

@@ -42,6 +42,7 @@ PROFILED = _columns(
     " threads:int device clock"
 )
 OF_TRIAL = _columns("dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int")
+GROUPING = ("rate", "learning_rate", "weight_decay", "first")  # rows without a number here would be in no group
 BY_PROFILE = ("dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device")
 BY_TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
@@ -10,7 +11,7 @@ import pandas as pd
 
 from benchmark.disk.files import locked, write_bytes, write_text
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, TABLES, Table
+from benchmark.disk.schema import ABOUT_RUNS, GROUPING, OF_STUDY, TABLES, Table
 from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, file_digest
@@ -62,7 +63,8 @@ def _typed(cells: pd.Series, kind: type) -> tuple[pd.Series, pd.Series]:
         return cells == "True", ~cells.isin(["True", "False"])
     numbers = pd.to_numeric(cells, errors="coerce").astype(float)
     if kind is float:
-        return numbers, numbers.isna() & ~cells.isin(["", "nan"])
+        is_missing = numbers.isna() & ~cells.isin(["", "nan"])
+        return numbers, ~(numbers.abs() < math.inf) if cells.name in GROUPING else is_missing
     is_whole = (numbers % 1 == 0) & (numbers.abs() < 2**53)
     return numbers.where(is_whole, 0).astype(int), ~is_whole
 

@@ -82,7 +82,7 @@ def _metrics_before(plan: Plan) -> Known:
 def _keep_differences(before: Json, after: Json) -> None:
     """A detector with the same AUROC keeps its difference to the reference, if that was not scored this time."""
     is_comparable = before["status"] == after["status"] == "ok" and "minus_linc" not in after
-    if is_comparable and float(before["auroc"]) == after["auroc"]:
+    if is_comparable and float(before["auroc"] or "nan") == after["auroc"]:
         after |= {column: before[column] for column in DIFFERENCES}
 
 
