@@ -38,7 +38,9 @@ def load_detector(argument: str) -> Detector:
         detector = detector_class()
         for check in ("frozen value", "JSON round trip", "declarations"):
             CHECKS[check](detector)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         why = str(error) if isinstance(error, AssertionError | TypeError) else error_message(error)
         raise LincBenchError(f"{argument} cannot be used: {why}") from error
     check_title("detector", detector.name)
@@ -59,8 +61,10 @@ def load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise LincBenchError(f"{path} cannot be imported ({error_message(error)}).") from error
     return module
 

@@ -35,7 +35,9 @@ def check_detector(detector: Detector) -> None:
         except AssertionError as failure:
             if expected is None:
                 problems.append(f"{name}: {failure}")
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             problems.append(f"{name}: score() raised {error_message(error)}. It has to cope with this record.")
         else:
             if expected is not None:

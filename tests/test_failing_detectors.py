@@ -125,10 +125,17 @@ def test_two_detectors_that_end_their_process_are_two_failed_rows(
 
 
 @pytest.mark.usefixtures("without_report")
-@pytest.mark.parametrize("problem", ["record[TRAIN_LOGITS][5]", "record.epochs < 6 and sys.exit(0)"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "record[TRAIN_LOGITS][5]",
+        "if record.epochs < 6: sys.exit(0)",
+        pytest.param("if record.epochs < 6: raise Silent", marks=pytest.mark.long),
+    ],
+)
 def test_a_detector_that_needs_some_epochs_has_no_auroc_before_them(quick: Quick, copied: Path, problem: str) -> None:
     """Its scores of whole runs are judged all the same."""
-    code, rows = scored(quick, copied, f"{problem}; {GOOD}", "--workers", "1")
+    code, rows = scored(quick, copied, f"{problem}\n        {GOOD}", "--workers", "1")
     assert code == 0
     assert rows.loc["mine", "status"] == "ok"
     points = read_table(ResultsFolder(copied), "auc_by_epochs").query("detector == 'mine' and line_up == 'original'")
@@ -179,6 +186,8 @@ def mine(needs: str = NEEDS, score: str = SCORE) -> str:
         (f"{mine()}\ndef (:", "own.py cannot be imported (SyntaxError"),
         (f"import torch.nosuch\n{mine()}", "own.py cannot be imported (ModuleNotFoundError"),
         (f"{mine()}\nsys.exit(0)", "own.py cannot be imported (SystemExit: 0)"),
+        (f"{mine()}\nclass Odd(BaseException): pass\nraise Odd('x')", "own.py cannot be imported (Odd: x)"),
+        (mine(needs=PROPERTY.format("raise GeneratorExit('x')")), "cannot be used: GeneratorExit: x"),
         (f"{mine()}\nimport sys; sys.exit('bye')", "own.py cannot be imported (SystemExit: bye)"),
         ("\0", "own.py cannot be imported (SyntaxError"),
         ("\ud800".encode("utf-8", "surrogatepass"), "own.py cannot be imported (SyntaxError"),

@@ -42,7 +42,9 @@ def _compute(detector: Detector, unit: Unit, sources: Sources) -> list[Json]:
         try:
             with threadpool_limits(limits=unit.run.training.threads):  # as where scores are made
                 scores = detector.score(run.record.first_epochs(count))
-        except (Exception, SystemExit):  # it needs more epochs than these
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # it needs more epochs than these
             continue
         points.append({"epochs_read": count, "auroc": round(float(roc_auc_score(run.is_mislabelled, scores)), 6)})
     return points
