@@ -313,6 +313,16 @@ def test_a_measuring_process_that_is_killed_says_what_to_do() -> None:
         measure_seconds(killed, {BASELINE: ()}, 1)
 
 
+def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_is_told(tmp_path: Path) -> None:
+    """In a process of its own, since this one may have its server of processes already."""
+    (folder := tmp_path / ("x" * 60) / ("y" * 60)).mkdir(parents=True)
+    code = "from benchmark.overhead.measure import measure_seconds; measure_seconds(None, {}, 1)"
+    environment = os.environ | {"TMPDIR": str(folder)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert f"LincBenchError: The path of the temporary folder, {folder}, is too long for the socket" in told.stderr
+    assert "TMPDIR, such as /tmp" in told.stderr
+
+
 def test_shares_of_a_line_up_add_up_to_what_it_takes() -> None:
     """Nothing is charged twice, and nothing to nobody."""
     line_up = LineUp("original", LINE_UPS["original"])
@@ -502,6 +512,23 @@ def test_a_study_without_detectors_is_refused_before_anything_is_done(
     said = fails("profile", "paper-accuracy", "--results", tmp_path / "results")
     assert "scores no detectors. Name some with --detector" in said
     assert not (tmp_path / "results").exists()
+
+
+def test_costs_of_two_data_sets_of_one_name_are_not_mixed_up(
+    profiled: Path, odd_or_even: Path, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    results = Path(shutil.copytree(profiled, tmp_path / "results"))
+    before = (results / "overhead.csv").read_bytes()
+    with np.load(odd_or_even) as arrays:
+        fewer = {key: array[:150] for key, array in arrays.items()}
+    np.savez(other := tmp_path / "odd_or_even.npz", **fewer)
+    chosen = ("--detector", "AUM", "--batch-size", "32")
+    for command in ("profile", "run"):
+        said = fails(command, *chosen, "--dataset", other, "--results", results)
+        assert "another data set called 'odd_or_even' (study overhead, 1,200 training samples)" in said
+    both = ("--dataset", odd_or_even, "--dataset", other)
+    assert "both are called 'odd_or_even'" in fails("profile", *chosen, *both, "--results", tmp_path / "new")
+    assert (results / "overhead.csv").read_bytes() == before
 
 
 def test_growth_says_what_it_does_not_listen_to(fails: Callable[..., str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -131,7 +131,9 @@ def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
 def _score(detector: Detector, record: RunRecord) -> None:
     try:
         detector.score(record)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise LincBenchError(f"{detector.label} failed to score: {error_message(error)}") from error
 
 
@@ -192,4 +194,11 @@ def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
         raise LincBenchError(
             "A process that measured a training run was killed. If memory ran out, measure fewer --samples, or fewer "
             "detectors with --detector."
+        ) from error
+    except OSError as error:
+        if "AF_UNIX" not in str(error):
+            raise
+        raise LincBenchError(
+            f"The path of the temporary folder, {gettempdir()}, is too long for the socket of a process that measures. "
+            "Name a shorter one in the environment variable TMPDIR, such as /tmp."
         ) from error

@@ -38,6 +38,7 @@ MORE_SAMPLES = 10  # times as many for a recipe of its own: some of its cost, as
 
 def profile(grid: Grid, sources: Sources, rounds: int, samples: int, progress: Progress) -> None:
     """Writes a row per detector into overhead.csv, and the terms of LiNC's cost into overhead_terms.csv."""
+    _plan(grid, sources).check_datasets()
     for dataset in grid.datasets:
         plan = _prepared(replace(grid, datasets=(dataset,)), sources, progress)
         rows, terms = _measure(plan, grid.line_ups, rounds, samples, progress)
@@ -47,12 +48,16 @@ def profile(grid: Grid, sources: Sources, rounds: int, samples: int, progress: P
 
 def _prepared(grid: Grid, sources: Sources, progress: Progress) -> Plan:
     """Of one standard training, whose features and labels are then on disk."""
-    setting = replace(grid, rates=(RATE,), seeds=((0, 0),), recipes=(BASELINE.recipe,))
-    plan = plan_study(Study("profile", "", (setting,)), sources, force=True)
+    plan = _plan(grid, sources)
     unit = next(unit for unit in plan.units if unit.run.recipe == BASELINE.recipe)
     plan = replace(plan, units=(unit,), to_train={unit: "to be measured"})
     prepare_inputs(plan, InProcessExecutor(), progress)
     return plan
+
+
+def _plan(grid: Grid, sources: Sources) -> Plan:
+    setting = replace(grid, rates=(RATE,), seeds=((0, 0),), recipes=(BASELINE.recipe,))
+    return plan_study(Study("profile", "", (setting,)), sources, force=True)
 
 
 def _measure(

@@ -96,14 +96,18 @@ class Plan:
     def check_datasets(self) -> None:
         """Refuses a data set if the results folder has rows of another one under its name, since reports join them.
 
-        Runs with the same protocol differ in nothing but data set and rate, so the setting tells whose row it is.
+        Runs with the same protocol differ in nothing but data set and rate, so the setting tells whose row it is. Of
+        rows of costs nothing but the size does.
         """
         from benchmark.disk.tables import read_table  # pandas, which `list` does not need
 
         columns = ["dataset", "protocol", "rate", "setting", "classes", "samples", "study"]
-        runs = read_table(self.sources.results, "runs")[columns].drop_duplicates(columns[:-1])
+        runs, costs = (read_table(self.sources.results, table) for table in ("runs", "overhead"))
+        costs = costs.rename(columns={"training_samples": "samples"})
+        costs = costs.assign(study="overhead", protocol="", rate=0.0, setting="")
+        known = [row for rows in (runs, costs) for row in rows[columns].drop_duplicates(columns[:-1]).itertuples()]
         for unit in {(unit.run.dataset, unit.run.protocol_id): unit for unit in self.units}.values():
-            for row in runs[runs["dataset"] == unit.run.dataset].itertuples():
+            for row in (row for row in known if row.dataset == unit.run.dataset):
                 is_alike = (row.classes, row.samples) == (unit.info.num_classes, unit.info.sizes[0])
                 if not is_alike or (
                     row.protocol == unit.run.protocol_id and row.setting != unit.run.setting_at(float(str(row.rate)))
