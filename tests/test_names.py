@@ -327,8 +327,7 @@ ODD = ("nan", "NA", "None", "null", "007", "7", "True", "1e5", "inf", "<NA>", "-
 
 def test_no_name_in_a_table_is_read_as_something_else(tmp_path: Path) -> None:
     """Of studies, data sets and detectors, from the rows of a run to the tables of a report."""
-    from benchmark.disk.tables import read_table
-    from benchmark.report.make_report import JOINED, Rows
+    from benchmark.report.make_report import JOINED, Rows, read_rows
     from benchmark.report.parts import StudyPart
 
     results = ResultsFolder(tmp_path)
@@ -336,7 +335,7 @@ def test_no_name_in_a_table_is_read_as_something_else(tmp_path: Path) -> None:
     for study in ("NA", "007"):
         tables = made_up_study(dict.fromkeys(ODD, 300), (0.2,), detectors)
         write_study(results, {name: rows.assign(study=study) for name, rows in tables.items()})
-    rows = Rows(lambda name: read_table(results, name))
+    rows = Rows(lambda name: read_rows(results, name))
     for name in JOINED:
         assert set(rows[name]["study"]) == {"NA", "007"}, name
         assert set(rows[name]["dataset"]) == set(ODD), name
@@ -347,3 +346,69 @@ def test_no_name_in_a_table_is_read_as_something_else(tmp_path: Path) -> None:
     assert not summary.isin(["–"]).any(axis=None)
     assert [set(table["detector"]) for _, table in groups["auc"].tables] == [set(detectors)] * len(ODD)
     assert set(groups["accuracy-summary"].tables[0][1]["data set"]) == set(ODD)
+
+
+def test_a_data_set_may_be_called_as_a_column_is() -> None:
+    from benchmark.report.study_tables import detection_summary
+
+    datasets = {"detector": 300, "mean rank": 300}
+    study = made_up_study(datasets, (0.2,), {"LiNC": ("linc", 0.97), "AUM": ("standard", 0.95)})
+    table = detection_summary(study["metrics"])
+    assert list(table.columns) == ["detector", "detector", "mean rank", "mean rank"]
+    assert table.iloc[:, 0].tolist() == ["LiNC", "AUM"]
+    assert table.iloc[:, 3].tolist() == ["1.0", "2.0"]
+    assert table.iloc[0, 1].startswith("0.9")
+
+
+def test_no_name_in_an_audit_is_read_as_something_else(tmp_path: Path) -> None:
+    """Ids, classes and groups, from the list of an audit to the labels after its review."""
+    from benchmark.audit.apply_review import apply_review, audit_digest
+    from benchmark.audit.run_audit import flag_rates
+    from benchmark.disk import as_csv
+    from benchmark.statistics.error_count import ErrorCount
+
+    count = len(ODD)
+    others = [*ODD[1:], ODD[0]]
+    samples = pd.DataFrame({"id": ODD, "given": ODD, "suggested": others, "group": ODD}).assign(
+        rank=range(1, count + 1), component="noisy"
+    )
+    rates = flag_rates(samples, ErrorCount(count, 0.5, 0.4, 0.6))
+    for of in ("class", "group"):
+        assert set(rates.loc[rates["of"] == of, "which"]) == set(ODD)
+    (tmp_path / "audit.csv").write_text(as_csv(samples))
+    decisions = samples[["id", "given"]].assign(audit=audit_digest(samples), decision="relabel", label=others)
+    (tmp_path / "decisions.csv").write_text(as_csv(decisions))
+    applied = apply_review(tmp_path / "audit.csv", [tmp_path / "decisions.csv"], tmp_path / "labels.csv")
+    assert applied.labels["label"].tolist() == others
+    assert set(applied.rates.loc[applied.rates["of"] == "group", "which"]) == set(ODD)
+    assert (tmp_path / "labels.csv").read_text().splitlines()[1] == "nan,NA,nan,relabel,nan"
+
+
+@pytest.mark.long
+def test_no_name_on_the_command_line_is_read_as_something_else(
+    tmp_path: Path, quick: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of files, detectors and a study: run, report, status and doctor keep them as they are."""
+    from benchmark.disk.tables import read_table
+
+    own, names = "", ("nan", "NA", "None", "007", "True")
+    for number, name in enumerate(names):
+        own += OWN.format(name=name).replace("Mine", f"Mine{number}")
+    (file := tmp_path / "007.py").write_text(own)
+    datasets = [write_data(tmp_path / f"{name}.npz", number) for number, name in enumerate(("null", "007", "1e5"))]
+    options = [word for path in datasets for word in ("--dataset", str(path))]
+    options += [word for number in range(len(names)) for word in ("--detector", f"{file}:Mine{number}")]
+    options += ["--detector", "LiNC", "--detector", "AUM", "--epochs", "2", "--batch-size", "8", "--image-size", "32"]
+    folder = ["--results", str(tmp_path / "results")]
+    assert main(["run", *options, "--seed", "0", "--name", "NA", "--workers", "1", *folder]) == 0
+    rows = read_table(ResultsFolder(tmp_path / "results"), "metrics").query("line_up == 'original'")
+    expected = {(path.stem, name) for path in datasets for name in (*names, "LiNC", "AUM")}
+    assert set(zip(rows["dataset"], rows["detector"], strict=True)) == expected
+    assert set(rows["status"]) == {"ok"}
+    capsys.readouterr()
+    assert main(["report", "NA", *folder]) == 0
+    said = capsys.readouterr().out
+    assert all(f"\u2502 {name} " in said for name in names)
+    assert main(["status", *folder]) == 0
+    assert "6 done, 0 running, 0 failed" in capsys.readouterr().out
+    assert main(["doctor", *folder]) == 0

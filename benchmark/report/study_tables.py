@@ -166,12 +166,15 @@ def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
     means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
     order = [*ranks.index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
     cells = {key: _auroc_cell(rows) for key, rows in measured.groupby(["detector", "setting"])}
-    return pd.DataFrame(
-        {"detector": detector}
-        | {title: cells.get((detector, setting), MISSING) for setting, title in titles.items()}
-        | {"mean rank": f"{ranks[detector]:.1f}" if detector in ranks else MISSING}
+    table = [
+        (
+            detector,
+            *(cells.get((detector, setting), MISSING) for setting in titles),
+            f"{ranks[detector]:.1f}" if detector in ranks else MISSING,
+        )
         for detector in order
-    )
+    ]
+    return pd.DataFrame(table, columns=["detector", *titles.values(), "mean rank"])  # a data set may be called so, too
 
 
 def _auroc_cell(rows: pd.DataFrame) -> str:
