@@ -71,6 +71,11 @@ def detection(dataset: str, aurocs: dict[Named, float], seeds: tuple[int, ...] =
     return rows
 
 
+def redrawn(metrics: list[Row]) -> list[Row]:
+    """The AUROCs of rows of metrics, as if every draw of samples had given the same."""
+    return [row | {"auroc": round(1e4 * row["auroc"])} for row in metrics for _ in range(3)]
+
+
 def by_epochs(dataset: str, detector: str, aurocs: dict[int, float]) -> list[Row]:
     about = run(dataset, 0.2, "standard") | {"line_up": "original", "detector": detector}
     about |= {"detector_name": detector, "detector_options": ""}
@@ -81,9 +86,10 @@ def tables(**rows: list[Row]) -> dict[str, pd.DataFrame]:
     """The tables that are read, joined with their runs; without rows a table is empty and has its columns."""
     nowhere = ResultsFolder(Path("there are no results here"))
     runs = read_table(nowhere, "runs")
-    names = ("runs", "metrics", "accuracy", "auc_by_epochs", "curves", "corrections")
+    names = ("runs", "metrics", "accuracy", "auc_by_epochs", "auroc_draws", "curves", "corrections")
     found = {name: join_runs(read_table(nowhere, name), runs) for name in names}
-    found["auc_by_epochs"] = found["auc_by_epochs"].assign(detector_name="", detector_options="")
+    named = ("auc_by_epochs", "auroc_draws")
+    found |= {name: found[name].assign(detector_name="", detector_options="") for name in named}
     return found | {
         name: pd.DataFrame(some).reindex(columns=[*found[name].columns]) for name, some in rows.items() if some
     }

@@ -398,7 +398,7 @@ def test_averaged_scores_are_the_means_of_the_trainings(quick: tuple[str, ...], 
     row = metrics.query("detector == 'AUM' and runs_averaged == 2").iloc[0]
     assert row["auroc"] == pytest.approx(expected, abs=1e-12)
     assert row["run"] == runs["standard", 0]
-    for name in ("roc", "agreement", "auc_by_epochs", "accuracy", "curves"):
+    for name in ("roc", "agreement", "auc_by_epochs", "auroc_draws", "accuracy", "curves"):
         rows = pd.read_csv(copied / f"{name}.csv")
         assert not rows["run"].str.contains("-t100-").any(), name
 

@@ -1,7 +1,7 @@
 """Headlines: sentences that say the opposite when the rows do."""
 
 from benchmark.paper.headlines import headlines
-from tests.paper_rows import AUROCS, Row, accuracy, by_epochs, detection, like_the_paper, run, tables
+from tests.paper_rows import AUROCS, Row, accuracy, by_epochs, detection, like_the_paper, redrawn, run, tables
 
 BREAST = detection("breastmnist", AUROCS)
 
@@ -15,18 +15,25 @@ def test_no_rows_give_no_headlines() -> None:
 
 
 def test_they_say_which_detector_is_best_and_what_it_is_better_by() -> None:
-    first, feedback = said(metrics=BREAST)
+    rows = detection("breastmnist", AUROCS | {"post-hoc trust": 0.933})
+    first, feedback = said(metrics=rows, auroc_draws=redrawn(rows))
     assert "At 20% noise it is never the best (1 data set): ranked 3rd of 6 on BreastMNIST (best: AUM)" in first
     assert "AUM has the best mean rank (1.0); that of LiNC is 3.0" in first
-    assert "higher AUROC than LiNC on 1 of 1 data set; the difference is +0.0050 to +0.0050" in feedback
-    assert feedback.endswith("on 0.")
+    assert "higher AUROC than LiNC on 1 of 1 data set; the difference is +0.0030 to +0.0030" in feedback
+    assert feedback.endswith("it is equivalent.")
+    assert first.endswith("with a margin of 0.005: 1 better, 3 worse, 1 equivalent, 0 undecided.")
+    assert [text.partition(" Of 5 others")[0] for text in said(metrics=rows)] == [
+        first.partition(" Of 5 others")[0],
+        feedback.partition("; over all")[0] + ".",
+    ], "without draws nothing is said about differences"
 
 
 def test_they_say_when_linc_is_best() -> None:
-    first, feedback = said(metrics=detection("breastmnist", AUROCS | {"LiNC": 0.99}))
+    rows = detection("breastmnist", AUROCS | {"LiNC": 0.99})
+    first, feedback = said(metrics=rows, auroc_draws=redrawn(rows))
     assert "it is the best on 1 of 1 data set" in first
     assert "LiNC has the best mean rank (1.0)" in first
-    assert feedback.endswith("on 1."), "LiNC is clearly better"
+    assert feedback.endswith("it is worse.")
 
 
 def test_those_of_detection_are_of_the_papers_rate_and_symmetric_noise() -> None:

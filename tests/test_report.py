@@ -7,7 +7,6 @@ from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -20,7 +19,6 @@ from benchmark.report import readme
 from benchmark.report.make_report import make_report, read_rows
 from benchmark.report.readme import speed_table
 from benchmark.report.study_tables import epochs_table
-from benchmark.statistics.comparisons import against_reference
 from tests.made_up_study import made_up_study, write_study
 
 
@@ -238,26 +236,6 @@ def test_unknown_and_missing_studies_are_errors(made: Path, tmp_path: Path, fail
     assert "other" in fails("report", "othr", "--results", made)
     assert "linc-bench run demo" in fails("report", "demo", "--results", made)
     assert "has no results of any study yet" in fails("report", "--results", tmp_path)
-
-
-def metrics(auroc: float = 0.9, low: float = 0.01, high: float = 0.03) -> pd.DataFrame:
-    rows = [
-        {"dataset": "digits", "setting": setting, "training_seed": seed, "line_up": "original", "detector": detector}
-        | {"auroc": value, "status": "ok", "minus_linc": 0.02, "minus_linc_low": low, "minus_linc_high": high}
-        for setting in ("a", "b")
-        for seed in (0, 1)
-        for detector, value in (("LiNC", auroc - 0.02), ("AUM", auroc))
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_better_and_worse_need_an_interval_in_every_run() -> None:
-    aum = metrics()[lambda rows: rows["detector"] == "AUM"]
-    assert against_reference(aum) == "+0.0200, better"
-    assert against_reference(aum.assign(minus_linc_low=[-0.01, 0.01, 0.01, 0.01])) == "+0.0200, unclear"
-    worse = aum.assign(minus_linc=-0.02, minus_linc_low=-0.03, minus_linc_high=-0.01)
-    assert against_reference(worse) == "-0.0200, worse"
-    assert against_reference(aum.assign(minus_linc=np.nan)) == "–"
 
 
 def test_epochs_and_speed_tables() -> None:

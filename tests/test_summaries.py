@@ -5,7 +5,7 @@ import pandas as pd
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.tables import effort_table
-from benchmark.report.study_tables import accuracy_summary, detection_summary, study_groups
+from benchmark.report.study_tables import accuracy_summary, auc_table, detection_summary, study_groups
 from benchmark.wording import (
     by_setting,
     dataset_title,
@@ -18,6 +18,7 @@ from benchmark.wording import (
 from tests.made_up_study import made_up_study
 
 STUDY = made_up_study()
+DRAWS = STUDY["auroc_draws"]
 
 
 def test_names_are_those_that_people_use() -> None:
@@ -39,7 +40,7 @@ def test_titles_name_what_varies() -> None:
 
 def test_detection_has_a_column_per_setting_and_the_best_mean_rank_first() -> None:
     metrics = STUDY["metrics"]
-    table = detection_summary(metrics).set_index("detector")
+    table = detection_summary(metrics, DRAWS[:0]).set_index("detector")
     assert list(table.columns) == [
         "BloodMNIST, 20%", "BloodMNIST, 50%", "digits, 20%", "digits, 50%", "mean rank",
     ]  # fmt: skip
@@ -52,7 +53,7 @@ def test_detection_has_a_column_per_setting_and_the_best_mean_rank_first() -> No
 
 def test_a_detector_that_was_not_measured_everywhere_has_no_rank() -> None:
     metrics = STUDY["metrics"].query("detector != 'AUM' or dataset == 'digits'")
-    table = detection_summary(metrics).set_index("detector")
+    table = detection_summary(metrics, DRAWS[:0]).set_index("detector")
     assert list(table.loc["AUM", ["BloodMNIST, 20%", "mean rank"]]) == ["–", "–"]
     assert table.index[-1] == "AUM"
     assert table.loc["LiNC", "mean rank"] == "1.0", "the others are ranked without it"
@@ -129,3 +130,20 @@ def test_averaged_scores_have_a_table_of_their_own_for_each_number_of_trainings(
     own = STUDY["averaged"].query("detector == 'AUM' and dataset == 'bloodmnist' and rate == 0.2")["auroc"].mean()
     assert table.set_index("detector").loc["AUM", column].startswith(f"{own:.3f}")
     assert "averaged" not in study_groups(STUDY | {"averaged": STUDY["averaged"][:0]})
+
+
+def test_mean_ranks_have_intervals_where_all_settings_have_draws() -> None:
+    metrics = STUDY["metrics"]
+    table = detection_summary(metrics, DRAWS).set_index("detector")["mean rank"]
+    assert table["LiNC"].startswith("1.0 [1.0, ")
+    assert table.str.contains("[", regex=False).all()
+    older = DRAWS[DRAWS["dataset"] == "digits"]
+    assert not detection_summary(metrics, older)["mean rank"].str.contains("[", regex=False).any()
+
+
+def test_a_table_says_of_every_detector_whether_it_is_better_or_worse() -> None:
+    rows = STUDY["metrics"].query("dataset == 'digits' and rate == 0.2")
+    words = auc_table(rows, DRAWS).set_index("detector")["vs. LiNC"]
+    assert words["LiNC"] == "–"
+    assert words["EL2N"].endswith(", worse")
+    assert set(auc_table(rows, DRAWS[:0])["vs. LiNC"]) == {"–"}, "an older version kept no draws"

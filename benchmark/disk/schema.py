@@ -84,6 +84,7 @@ STUDY_TABLES = (
     Table("metrics", OF_STUDY | ABOUT_RUNS | METRICS),
     Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY),
     Table("auc_by_epochs", OF_ENTRY, _columns("epochs_read:int auroc:float")),
+    Table("auroc_draws", OF_ENTRY, _columns("auroc:int")),  # in units of 0.0001
     Table("roc", OF_ENTRY, _columns("false_positive_rate:float true_positive_rate:float")),
     Table("agreement", OF_ENTRY, _columns("other rank_correlation:float")),
     # Of a run, whichever studies it is in: kept once.

@@ -15,11 +15,13 @@ from benchmark.reference import DETECTOR
 from benchmark.runs import Outcome, Plan, Sources, Unit
 from benchmark.runs.scores import read_scores
 from benchmark.statistics.bootstrap import bootstrap_auroc, interval
+from benchmark.statistics.comparisons import SCALE
 from benchmark.statistics.metrics import detection_metrics, roc_points, why_undefined
 from benchmark.training import Recipe
 from detectors import Detector, detector_named
 
 REFERENCE = detector_named(DETECTOR)  # others are compared with it
+KEPT_DRAWS = 100  # of a run's bootstrap, since the files are committed
 TRAINING = "training"  # in the place of a line-up: the failure of a run that no detector reads
 Truths = Mapping[Unit, np.ndarray]  # which labels of a run are wrong
 
@@ -95,7 +97,8 @@ def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> 
         scores_of[entry], seconds_of[entry] = entry.read_scores(plan.sources)
     truth = truths[next(iter(scores_of)).unit] if scores_of else None
     undefined = why_undefined(truth) if truth is not None else None
-    uncertainty = {} if truth is None or undefined else _uncertainty(scores_of, truth)
+    draws_of = {} if truth is None or undefined else _draws(scores_of, truth)
+    uncertainty = {} if truth is None else _uncertainty(scores_of, draws_of, truth)
     for entry in group:
         row = _described(plan, entry.unit, truths, entry.line_up, entry.detector) | {
             "runs_averaged": len(entry.units),
@@ -109,16 +112,27 @@ def _add_metrics(rows: Rows, plan: Plan, group: list[Entry], truths: Truths) -> 
         else:
             row |= uncertainty[entry] | {"status": "ok", "reason": ""}
         rows["metrics"].append(row)
-    if uncertainty and len(group[0].units) == 1 and plan.is_first_seed(group[0].unit):
+    if len(group[0].units) > 1:
+        return
+    for entry, draws in draws_of.items():
+        kept = (round(SCALE * auroc) for auroc in draws[:KEPT_DRAWS])
+        rows["auroc_draws"] += [entry.key(plan) | {"auroc": auroc} for auroc in kept]
+    if uncertainty and plan.is_first_seed(group[0].unit):
         assert truth is not None
         _add_comparison(rows, plan, scores_of, truth)
 
 
-def _uncertainty(scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> dict[Entry, dict[str, float]]:
+def _draws(scores_of: Mapping[Entry, np.ndarray], truth: np.ndarray) -> dict[Entry, np.ndarray]:
+    """AUROCs of redrawn samples, the same ones for every entry."""
+    return dict(zip(scores_of, bootstrap_auroc(truth, np.stack(list(scores_of.values()))), strict=True))
+
+
+def _uncertainty(
+    scores_of: Mapping[Entry, np.ndarray], draws_of: Mapping[Entry, np.ndarray], truth: np.ndarray
+) -> dict[Entry, dict[str, float]]:
     """Each entry's metrics, with bootstrap intervals of the AUROC and of its difference to the reference's."""
-    draws_of = dict(zip(scores_of, bootstrap_auroc(truth, np.stack(list(scores_of.values()))), strict=True))
-    metrics_of = {entry: detection_metrics(truth, scores) for entry, scores in scores_of.items()}
-    compared_with = next((entry for entry in scores_of if entry.detector == REFERENCE), None)
+    metrics_of = {entry: detection_metrics(truth, scores_of[entry]) for entry in draws_of}
+    compared_with = next((entry for entry in draws_of if entry.detector == REFERENCE), None)
     for entry, metrics in metrics_of.items():
         metrics["auroc_low"], metrics["auroc_high"] = interval(draws_of[entry])
         if compared_with is not None and entry.detector != REFERENCE:

@@ -9,7 +9,8 @@ import pandas as pd
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.statistics.comparisons import better_or_worse, mean_ranks
+from benchmark.statistics.comparisons import against_reference, mean_ranks
+from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 from benchmark.wording import by_setting, dataset_title
 
 POST_HOC, RIVAL = "post-hoc trust", "AUM"
@@ -23,14 +24,14 @@ HOW = (
 def headlines(tables: select.Tables) -> list[str]:
     """Each question with its answer, if there is one; from rows on the paper's data sets, trained as in the paper."""
     counted = {name: _counted(rows) for name, rows in tables.items()}
-    metrics, epochs = (_compared(counted[name]) for name in ("metrics", "auc_by_epochs"))
+    metrics, epochs, draws = (_compared(counted[name]) for name in ("metrics", "auc_by_epochs", "auroc_draws"))
     cells = _accuracy_cells(counted["accuracy"])
     corrections = select.with_default_recipe(counted["corrections"], RECIPE)
     noisy, wrong = (rows[rows["rate"] > 0] for rows in (cells, corrections))
     answers = {
-        f"Is {DETECTOR} the best detector?": _best_detector(metrics) if len(metrics) else "",
+        f"Is {DETECTOR} the best detector?": _best_detector(metrics, draws) if len(metrics) else "",
         "Does the ranking depend on the epochs that are read?": _epochs_read(epochs),
-        "Does feeding trust back into training improve detection?": _feedback(metrics),
+        "Does feeding trust back into training improve detection?": _feedback(metrics, draws),
         f"Does {DETECTOR} make the classifier more accurate?": _more_accurate(noisy) if len(noisy) else "",
         f"When does {DETECTOR} hurt?": _hurts(cells, corrections),
         "Would stopping early do as well?": _early_stopping(noisy) if len(noisy) else "",
@@ -72,7 +73,7 @@ def _accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
     return cells.mean().assign(seeds=cells.size(), hurts=hurts).reset_index()
 
 
-def _best_detector(metrics: pd.DataFrame) -> str:
+def _best_detector(metrics: pd.DataFrame, draws: pd.DataFrame) -> str:
     ranks, ranked = [], []
     for title, rows in by_setting(metrics):
         means = rows.groupby("detector_name")["auroc"].mean()
@@ -85,8 +86,16 @@ def _best_detector(metrics: pd.DataFrame) -> str:
     return (
         f"At {paper.DETECTION_RATE:.0%} noise it is {often}: {', '.join(ranked)}. Of the {len(overall)} detectors "
         f"measured on all of them, {winner} has the best mean rank ({overall.iloc[0]:.1f}); that of {DETECTOR} is "
-        f"{overall[DETECTOR]:.1f}."
+        f"{overall[DETECTOR]:.1f}.{_compared_over_datasets(draws)}"
     )
+
+
+def _compared_over_datasets(draws: pd.DataFrame) -> str:
+    """How many others are better, worse, equivalent, or none of these for certain."""
+    verdicts = [other.verdict for other in against_reference(draws).values()]
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in (BETTER, WORSE, SAME, UNDECIDED)]
+    how = f"over data sets, pairs of seeds and samples, with a margin of {EQUIVALENT:g}"
+    return f" Of {len(verdicts)} others, compared {how}: {', '.join(counts)}." if verdicts else ""
 
 
 def _ordinal(number: int) -> str:
@@ -124,18 +133,18 @@ def _epochs_read(auc: pd.DataFrame) -> str:
     )
 
 
-def _feedback(metrics: pd.DataFrame) -> str:
+def _feedback(metrics: pd.DataFrame, draws: pd.DataFrame) -> str:
     post_hoc = metrics[(metrics["detector_name"] == POST_HOC) & metrics["minus_linc"].notna()]
     settings = [rows for _, rows in post_hoc.groupby("setting")]
     if not settings:
         return ""
     differences = [rows["minus_linc"].mean() for rows in settings]
-    clear = sum(better_or_worse(rows) != "unclear" for rows in settings)
+    verdict = against_reference(draws).get(POST_HOC)
+    overall = f"; over all, with samples, seeds and data sets drawn again, it is {verdict.verdict}" if verdict else ""
     return (
         f"Trust computed afterwards, from the logits of standard training, has a higher AUROC than {DETECTOR} on "
         f"{sum(difference > 0 for difference in differences)} of {_data_sets(len(differences))}; the difference is "
-        f"{min(differences):+.4f} to {max(differences):+.4f}, and clear (beyond the 95 % interval in every run) on "
-        f"{clear}."
+        f"{min(differences):+.4f} to {max(differences):+.4f}{overall}."
     )
 
 

@@ -11,27 +11,28 @@ from benchmark.runs import STUDIES
 from benchmark.wording import paper_dataset
 
 Tables = Mapping[str, pd.DataFrame]
-READ = ("runs", "metrics", "accuracy", "auc_by_epochs", "curves", "corrections")  # tables of all studies
+READ = ("runs", "metrics", "accuracy", "auc_by_epochs", "auroc_draws", "curves", "corrections")  # of all studies
 SEEDS = ["noise_seed", "training_seed"]
 EARLY = (5, 10)  # epochs: the length of LiNC's warm-up, and that with its soft correction
 HYPER_PARAMETERS: dict[str, Any] = {"epochs": 70, "batch_size": 128, "learning_rate": 5e-4, "weight_decay": 1e-4}
 NETWORK: dict[str, Any] = {"backbone": "vit_small_patch8_224.dino", "image_size": 224}
-_KEYS = ("run", "line_up", "detector", "epochs_read", "class", "epoch", "component")
+_KEYS = ("run", "line_up", "detector")
 
 
 def of_the_paper(tables: Tables) -> dict[str, pd.DataFrame]:
     """The rows of our studies on the paper's data sets, or on files that stand for them; every run once."""
     found = {name: _on_its_datasets(tables[name]) for name in READ}
     detectors = tables["metrics"][["detector", "detector_name", "detector_options"]].drop_duplicates("detector")
-    return found | {"auc_by_epochs": found["auc_by_epochs"].merge(detectors, on="detector", how="left")}
+    named = ("auc_by_epochs", "auroc_draws")
+    return found | {name: found[name].merge(detectors, on="detector", how="left") for name in named}
 
 
 def _on_its_datasets(rows: pd.DataFrame) -> pd.DataFrame:
     studies = [study.name for study in STUDIES]
     rows = with_paper_dataset(rows)
     rows = rows[rows["stands_for"].isin(paper.clean_accuracy().index) & rows["study"].isin(studies)]
-    in_order = rows.sort_values("study", key=lambda names: names.map(studies.index), kind="stable")
-    return in_order.drop_duplicates([column for column in _KEYS if column in rows])
+    order, keys = rows["study"].map(studies.index), [column for column in _KEYS if column in rows]
+    return rows[order == order.groupby([rows[column] for column in keys]).transform("min")]
 
 
 def with_paper_dataset(rows: pd.DataFrame) -> pd.DataFrame:

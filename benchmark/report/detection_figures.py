@@ -1,5 +1,6 @@
 """Figures of how well detectors rank mislabelled samples, and of how far they agree with each other."""
 
+from itertools import product
 from textwrap import fill
 from typing import Any
 
@@ -9,6 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from benchmark import reference
@@ -27,9 +29,12 @@ from benchmark.display.canvas import (
     stretch_towards_one,
 )
 from benchmark.report.rows_to_draw import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
+from benchmark.statistics.comparisons import compared
+from benchmark.statistics.hierarchical import BETTER, SAME, UNDECIDED, WORSE
 
 MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
 RANGE = (0.025, 0.975)
+VERDICTS: dict[str, Any] = {BETTER: "#9ecae1", WORSE: "#fdbe85", SAME: "0.82", UNDECIDED: "white"}
 
 
 def auc_averaged(averaged: pd.DataFrame) -> Figure | None:
@@ -86,6 +91,34 @@ def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
         _every_run(axis, position, runs)
     if len(runs) > 1:
         axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
+
+
+def every_two(draws: pd.DataFrame) -> Figure | None:
+    """A matrix: how far the detector of a row is ahead of that of a column, and whether that is better or worse."""
+    found = compared(draws)
+    if found is None or len(found.names) < 2:
+        return None
+    names = [found.names[index] for index in np.argsort(-found.aurocs.mean(axis=1))]
+    labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
+    figure, (axis,) = panels(1, (0.5 + 0.36 * len(names), 0.6 + 0.34 * len(names)), margin=label_margin(labels)[0])
+    for (row, one), (column, other) in product(enumerate(names), repeat=2):
+        if one == other:
+            axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor="0.4", ec="white"))
+            continue
+        difference = found.difference(one, other)
+        axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=VERDICTS[difference.verdict], ec="white"))
+        text = f"{100 * difference.mean:+.1f}\n{difference.probability:.0%}".replace("-", "−")
+        axis.text(column, row, text, ha="center", va="center", size=6.5, linespacing=1.0)
+    axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), xlabel="the same detectors, by number")
+    axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
+    axis.set_yticks(range(len(names)), labels)
+    for name, label in zip(names, axis.get_yticklabels(), strict=True):
+        label.set_fontweight("bold" if name == reference.DETECTOR else "normal")
+    axis.tick_params(length=0)
+    handles = [Patch(facecolor=colour, label=verdict, ec="0.5") for verdict, colour in VERDICTS.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    sns.despine(figure, left=True, bottom=True)
+    return figure
 
 
 def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:

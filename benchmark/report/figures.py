@@ -16,11 +16,13 @@ from benchmark.report.detection_figures import (
     auc_by_detector,
     auc_by_epochs,
     auc_by_rate,
+    every_two,
     roc_curves,
 )
 from benchmark.report.rows_to_draw import FAMILY, PROTOCOL, about, detector_options, families, first_seed
 from benchmark.report.training_figures import accuracy_curves, data_map, gain_heat_map, trust_histograms
 from benchmark.report.variant_figures import is_ablation, usual_training, variants
+from benchmark.statistics.hierarchical import EQUIVALENT
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ KINDS = (
         ("averaged",),
         "AUROC of every detector from scores averaged over several trainings on the same wrong labels: a dot per pair "
         f"of seeds with its bootstrap 95% interval, a bar at their mean; the row of {LINC} is shaded",
+    ),
+    Kind(
+        every_two,
+        ("auroc_draws",),
+        "Every two detectors that were measured everywhere, the best first. In a cell: the mean difference in AUROC "
+        "(row minus column, × 100) over a bootstrap of data sets, then pairs of seeds, then samples; below it, the "
+        f"probability that the row is better. Better or worse: the 95% interval is beyond {EQUIVALENT:g}. Equivalent: "
+        f"it is within ±{EQUIVALENT:g}",
     ),
     Kind(
         roc_curves,

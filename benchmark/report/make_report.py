@@ -19,7 +19,10 @@ from benchmark.report import readme
 from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart
 from benchmark.runs import STUDIES
 
-SHARED_CODE = ("wording.py", "reference.py", "disk/schema.py", "disk/tables.py", "statistics/comparisons.py")
+SHARED_CODE = (
+    *("wording.py", "reference.py", "disk/schema.py", "disk/tables.py"),
+    *("statistics/comparisons.py", "statistics/hierarchical.py", "statistics/bootstrap.py"),
+)
 DRAWING_CODE = (
     *SHARED_CODE,
     *("display/canvas.py", "display/svg.py", "report/*figures.py", "report/rows_to_draw.py"),

@@ -1,21 +1,27 @@
 """The tables of one study: detection, accuracy, corrections."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pandas as pd
 
 from benchmark import reference
 from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
-from benchmark.statistics.comparisons import against_reference, mean_ranks
+from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
+from benchmark.statistics.hierarchical import EQUIVALENT
 from benchmark.wording import FULL_TITLE, IN_TITLES, by_setting, describe_setting, in_common, varying_columns
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
 RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
+RANK_INTERVALS = (
+    "In brackets the 95 % interval of the mean rank, by a bootstrap over data sets, then pairs of seeds, then samples; "
+    f"ranked are the detectors that were measured wherever {reference.DETECTOR} was."
+)
 EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
 INTERVALS = (
-    f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse only if the 95 % interval of a paired, "
-    "stratified bootstrap over samples excludes zero in every run. At noise rate r, the first 5 % of the data hold at "
-    "most 5 % / r of the mislabelled samples."
+    f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse if the 95 % interval of a bootstrap over "
+    f"pairs of seeds and samples is beyond {EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided "
+    "otherwise. At noise rate r, the first 5 % of the data hold at most 5 % / r of the mislabelled samples."
 )
 AVERAGED = (
     "Each pair of seeds was trained several times on the same wrong labels, and the scores of every detector are means "
@@ -42,26 +48,31 @@ def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
 
 def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     """Detection and accuracy: all settings in one table if there are several, and each setting in its own."""
-    metrics, accuracy, groups = tables["metrics"], tables["accuracy"], {}
+    metrics, accuracy, draws, groups = tables["metrics"], tables["accuracy"], tables["auroc_draws"], {}
     if metrics["setting"].nunique() > 1:
         in_all = [
-            (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows))
+            (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows, draws))
             for line_up, rows in metrics.groupby("line_up", sort=False)
         ]
-        groups["summary"] = Group("Detection in every setting", in_all, [spread_note(metrics), RANKS], for_print=True)
+        intervals = [RANK_INTERVALS, *why_no_tests(metrics)] if len(draws) else []
+        notes = [spread_note(metrics), RANKS, *intervals]
+        groups["summary"] = Group("Detection in every setting", in_all, notes, for_print=True)
     if accuracy["setting"].nunique() > 1:
         in_all = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
         notes = [spread_note(accuracy), EPOCH]
         groups["accuracy-summary"] = Group("Accuracy in every setting", in_all, notes, for_print=True)
     groups["auc"] = Group(
         "Detection",
-        _per_line_up(metrics, "Detection", auc_table),
+        _per_line_up(metrics, "Detection", partial(auc_table, draws=draws)),
         [spread_note(metrics), INTERVALS, *missing_notes(metrics)],
         for_print="summary" not in groups,
     )
     averaged = tables["averaged"][tables["averaged"]["status"] == "ok"]
     in_all = [
-        (f"AUROC averaged over {trainings} trainings, {line_up} line-up: {in_common(rows)}", detection_summary(rows))
+        (
+            f"AUROC averaged over {trainings} trainings, {line_up} line-up: {in_common(rows)}",
+            detection_summary(rows, draws[:0]),
+        )
         for (line_up, trainings), rows in averaged.groupby(["line_up", "runs_averaged"], sort=False)
     ]
     notes = [AVERAGED, spread_note(averaged), RANKS]
@@ -102,14 +113,16 @@ def missing_notes(metrics: pd.DataFrame) -> list[str]:
     ]
 
 
-def auc_table(metrics: pd.DataFrame) -> pd.DataFrame:
-    """One row per detector, the best first, for the rows of one setting."""
+def auc_table(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
+    """One row per detector, the best first, for the rows of one setting and line-up."""
+    others = against_reference(_of_same(draws, metrics, "line_up", "setting"))
+    differences = {name: f"{other.mean:+.4f}, {other.verdict}" for name, other in others.items()}
     order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
     return pd.DataFrame(
         {
             "detector": detector,
             "AUROC": mean_and_spread(rows["auroc"]),
-            f"vs. {reference.DETECTOR}": against_reference(rows),
+            f"vs. {reference.DETECTOR}": differences.get(detector, MISSING),
             "AUPRC": mean_and_spread(rows["auprc"]),
             "AUPRC of chance": mean_and_spread(rows["auprc_chance"].head(1), 3),
             "precision at the true rate": mean_and_spread(rows["precision_at_rate"], 3),
@@ -122,6 +135,11 @@ def auc_table(metrics: pd.DataFrame) -> pd.DataFrame:
         }
         for detector, rows in ((name, metrics[metrics["detector"] == name]) for name in order)
     )
+
+
+def _of_same(rows: pd.DataFrame, as_in: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Those with the values that all others have in these columns."""
+    return rows[(rows[list(columns)] == as_in.iloc[0][list(columns)]).all(axis=1)]
 
 
 def epochs_table(aucs: pd.DataFrame) -> pd.DataFrame:
@@ -158,11 +176,16 @@ def _cells(rows: pd.DataFrame, heads: Mapping[str, str], digits: int = 4) -> dic
     return {head: mean_and_spread(rows[column], digits) for column, head in heads.items()}
 
 
-def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
+def detection_summary(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
     """AUROC of each detector in every setting, for the rows of one line-up; the best mean rank first."""
     measured = metrics[metrics["status"] == "ok"]
     titles = {rows["setting"].iloc[0]: title for title, rows in by_setting(measured)}
-    ranks = mean_ranks(measured)
+    drawn = _of_same(draws, metrics, "line_up")
+    found = compared(drawn) if set(drawn["setting"]) >= set(titles) else None
+    intervals = found.rank_intervals() if found else {}
+    ranks = mean_ranks(measured[measured["detector"].isin(intervals)] if intervals else measured)
+    ends = {name: f" [{low:.1f}, {high:.1f}]" for name, (low, high) in intervals.items()}
+    shown = {name: f"{rank:.1f}{ends.get(str(name), '')}" for name, rank in ranks.items()}
     means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack()
     order = [*ranks.index, *means.drop(ranks.index).mean(axis=1).sort_values(ascending=False).index]
     cells = {key: _auroc_cell(rows) for key, rows in measured.groupby(["detector", "setting"])}
@@ -170,7 +193,7 @@ def detection_summary(metrics: pd.DataFrame) -> pd.DataFrame:
         (
             detector,
             *(cells.get((detector, setting), MISSING) for setting in titles),
-            f"{ranks[detector]:.1f}" if detector in ranks else MISSING,
+            shown.get(detector, MISSING),
         )
         for detector in order
     ]

@@ -1,6 +1,38 @@
-"""Detectors compared with each other and with the reference, over the rows of the metrics table."""
+"""Detectors compared with each other and with the reference, over rows of the tables of metrics and of draws."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 import pandas as pd
+
+from benchmark import reference
+from benchmark.statistics.bootstrap import interval
+from benchmark.statistics.hierarchical import Difference, difference, hierarchical_draws
+
+SCALE = 10_000  # draws are stored as whole numbers, in units of 0.0001
+INDEPENDENT = 10  # data sets that a test over data sets needs
+CELL = ["dataset", "setting", "noise_seed", "training_seed"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Detectors, and their AUROCs as `hierarchical_draws` takes them."""
+
+    names: list[str]
+    datasets: list[list[np.ndarray]]
+
+    @cached_property
+    def aurocs(self) -> np.ndarray:
+        """Means over data sets: detectors × draws."""
+        return hierarchical_draws(self.datasets)
+
+    def difference(self, one: str, other: str) -> Difference:
+        return difference(*(self.aurocs[self.names.index(name)] for name in (one, other)))
+
+    def rank_intervals(self) -> dict[str, tuple[float, float]]:
+        """The middle 95 % of each detector's mean rank over data sets."""
+        return dict(zip(self.names, map(interval, hierarchical_draws(self.datasets, by_rank=True)), strict=True))
 
 
 def mean_ranks(measured: pd.DataFrame) -> pd.Series:
@@ -9,15 +41,39 @@ def mean_ranks(measured: pd.DataFrame) -> pd.Series:
     return means.rank(ascending=False).mean(axis=1).sort_values(kind="stable")
 
 
-def against_reference(rows: pd.DataFrame) -> str:
-    """A detector's mean AUROC minus the reference's in the same runs, and whether that is clear."""
-    difference = rows["minus_linc"].mean()
-    return "–" if pd.isna(difference) else f"{difference:+.4f}, {better_or_worse(rows)}"
+def compared(draws: pd.DataFrame) -> Compared | None:
+    """The detectors of one line-up that were measured wherever the reference was, or everywhere if it was nowhere."""
+    number = draws.groupby([*CELL, "detector", "run"], sort=False).cumcount()
+    rows = draws.assign(number=number).drop_duplicates([*CELL, "detector", "number"])
+    wide = rows.pivot(index=[*CELL, "number"], columns="detector", values="auroc")
+    if reference.DETECTOR in wide:
+        wide = wide[wide[reference.DETECTOR].notna()]
+    wide = wide.dropna(axis=1) / SCALE
+    if wide.empty:
+        return None
+    in_all = wide.groupby(CELL).size().min()  # draws
+    wide = wide[wide.index.get_level_values("number") < in_all]
+    datasets = [
+        [
+            setting.to_numpy().reshape(-1, in_all, wide.shape[1]).swapaxes(1, 2)
+            for _, setting in dataset.groupby("setting")
+        ]
+        for _, dataset in wide.groupby("dataset")
+    ]
+    return Compared([str(name) for name in wide.columns], datasets)
 
 
-def better_or_worse(rows: pd.DataFrame) -> str:
-    """Better or worse than the reference only if the paired interval says so in every run that has one."""
-    compared = rows.dropna(subset=["minus_linc"])
-    if (compared["minus_linc_low"] > 0).all():
-        return "better"
-    return "worse" if (compared["minus_linc_high"] < 0).all() else "unclear"
+def against_reference(draws: pd.DataFrame) -> dict[str, Difference]:
+    """Each other detector's mean AUROC minus the reference's; nothing if there are no draws of the reference."""
+    found = compared(draws)
+    if found is None or reference.DETECTOR not in found.names:
+        return {}
+    others = (name for name in found.names if name != reference.DETECTOR)
+    return {name: found.difference(name, reference.DETECTOR) for name in others}
+
+
+def why_no_tests(rows: pd.DataFrame) -> list[str]:
+    """One sentence, if there are too few data sets for a test over data sets."""
+    count = rows["dataset"].nunique()
+    sentence = f"Tests over data sets (Friedman, Nemenyi) need {INDEPENDENT} or more independent ones, so with {count} "
+    return [f"{sentence}there is none."] if count < INDEPENDENT else []

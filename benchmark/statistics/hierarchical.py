@@ -25,21 +25,29 @@ class Difference(NamedTuple):
     verdict: str
 
 
-def hierarchical_draws(aurocs_of_datasets: Sequence[np.ndarray], draws: int = DRAWS, seed: int = 0) -> np.ndarray:
-    """Mean AUROC of each detector over redrawn data sets: detectors × draws.
+def hierarchical_draws(
+    datasets: Sequence[Sequence[np.ndarray]], by_rank: bool = False, draws: int = DRAWS, seed: int = 0
+) -> np.ndarray:
+    """Mean AUROC of each detector over redrawn data sets, or its mean rank (1 is the best): detectors × draws.
 
-    A data set is an array of pairs of seeds × detectors × draws of samples.
+    A data set has one or more settings, such as two networks, each an array of pairs of seeds × detectors × draws of
+    samples. They have the same wrong labels, so the same pairs and samples are drawn for all of them.
     """
-    generator, count = numpy_generator(seed, "hierarchical bootstrap"), len(aurocs_of_datasets)
+    from scipy.stats import rankdata
+
+    generator, count = numpy_generator(seed, "hierarchical bootstrap"), len(datasets)
     chosen = generator.integers(0, count, (draws, count))
-    total_TD = np.zeros((draws, aurocs_of_datasets[0].shape[1]))
-    for number, aurocs_PDB in enumerate(aurocs_of_datasets):
-        times_T = (chosen == number).sum(axis=1)
-        pairs, _, samples = aurocs_PDB.shape
+    total_TD = np.zeros((draws, datasets[0][0].shape[1]))
+    for number, settings in enumerate(datasets):
+        times_T, most = (chosen == number).sum(axis=1), max(map(len, settings))
         for nth in range(times_T.max(initial=0)):
             rows = np.flatnonzero(times_T > nth)
-            pair, sample = (generator.integers(0, most, (len(rows), pairs)) for most in (pairs, samples))
-            total_TD[rows] += aurocs_PDB[pair, :, sample].mean(axis=1)
+            pair, sample = generator.random((2, len(rows), most))
+            for aurocs_PDB in settings:
+                pairs, _, samples = aurocs_PDB.shape
+                drawn = (pair[:, :pairs] * pairs).astype(int), (sample[:, :pairs] * samples).astype(int)
+                mean_TD = aurocs_PDB[drawn[0], :, drawn[1]].mean(axis=1)
+                total_TD[rows] += (rankdata(-mean_TD, axis=1) if by_rank else mean_TD) / len(settings)
     return total_TD.T / count
 
 
@@ -54,11 +62,3 @@ def difference(one: np.ndarray, other: np.ndarray, margin: float = EQUIVALENT) -
         verdict = SAME
     probability = float((differences > 0).mean() + (differences == 0).mean() / 2)
     return Difference(float(differences.mean()), low, high, probability, verdict)
-
-
-def rank_intervals(draws_DT: np.ndarray) -> list[tuple[float, float]]:
-    """The middle 95 % of each detector's rank, 1 being the best."""
-    from scipy.stats import rankdata
-
-    ranks_DT = rankdata(-draws_DT, axis=0)
-    return [interval(ranks) for ranks in ranks_DT]
