@@ -21,6 +21,8 @@ from benchmark.data.duplicates import (
     duplicates_sentence,
     find_duplicates,
 )
+from benchmark.disk import ResultsFolder
+from benchmark.disk.tables import read_table
 from tests.conftest import medmnist_arrays
 
 
@@ -106,26 +108,45 @@ def test_thousands_of_equal_images_are_one(tmp_path: Path) -> None:
     assert len(found.near) == 0
 
 
-def test_a_run_tells_of_duplicates_once(
+def test_a_run_tells_of_duplicates_and_keeps_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], without_report: None
 ) -> None:
-    """With the names of image files."""
+    """With the names of image files; where they are not known yet, they are found without training again."""
     source, generator = tmp_path / "mine", np.random.default_rng(4)
     for name in ("train", "val", "test"):
         for number in range(24):
             image_file(source / name / "ab"[number % 2] / f"{number}.png", generator.integers(0, 256, (7, 9, 3)))
     shutil.copy(source / "train" / "b" / "1.png", source / "test" / "b" / "copy.png")
     shutil.copy(source / "train" / "b" / "5.png", source / "train" / "a" / "copy.png")
-    command = ["run", "--dataset", str(source), "--results", str(tmp_path / "results"), "--detector", "random"]
-    options = ["--epochs", "1", "--batch-size", "8", "--image-size", "32", "--seed", "0", "--workers", "1"]
-    assert main([*command, *options]) == 0
+    results = tmp_path / "results"
+    command = ["run", "--dataset", str(source), "--results", str(results), "--detector", "random"]
+    command += ["--epochs", "1", "--batch-size", "8", "--image-size", "32", "--seed", "0", "--workers", "1"]
+    assert main(command) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert said.count("pairs of duplicates") == 1
     wrong = f"such as {source / 'train/a/copy.png'} and {source / 'train/b/5.png'}"
     assert f"mine: 2 pairs of duplicates, 2 exact, 1 with different labels, of which one is wrong ({wrong}); " in said
-    assert (
-        f"1 of 25 test images have a duplicate in training or validation (such as {source / 'test/b/copy.png'})" in said
-    )
+    have = "1 of 25 test images have a duplicate in training or validation"
+    assert f"{have} (such as {source / 'test/b/copy.png'})" in said
+    tables = {name: read_table(ResultsFolder(results), name) for name in ("duplicates", "label_errors")}
+    assert tables["duplicates"].drop(columns=["data", "measure", "threshold"]).to_dict("records") == [
+        {"dataset": "mine", "images": 74, "exact_groups": 2, "exact_pairs": 2, "near_pairs": 0}
+        | {"pairs_with_two_labels": 1, "test_images": 25, "test_twins": 1, "test_twins_in_training": 1}
+    ]
+    assert tables["label_errors"].drop(columns="data").to_dict("records") == [
+        {"dataset": "mine", "split": "train", "index": 12, "label": 0}
+        | {"other_split": "train", "other_index": 22, "other_label": 1, "correlation": 1.0}
+    ]
+    (kept,) = results.glob("duplicates/*")
+    first = kept.read_bytes()
+    (results / "duplicates.csv").unlink()
+    for spoil in (kept.unlink, lambda: kept.write_bytes(first[:-9])):
+        spoil()
+        assert main(command) == 0
+        assert "0 of 2 runs trained" in capsys.readouterr().out
+        assert kept.read_bytes() == first
+        for name, rows in tables.items():
+            assert read_table(ResultsFolder(results), name).equals(rows)
 
 
 def image_file(path: Path, pixels: np.ndarray) -> None:

@@ -77,11 +77,12 @@ def test_a_failed_row_is_added_only_where_there_is_none_and_goes_when_it_is_done
 
 
 def test_rows_that_no_plan_makes_stay(unmodified: list[str], copied: Path) -> None:
-    """Of a detector and of a run that the study no longer has."""
+    """Of a detector, of a run and of a data set that the study no longer has."""
     for path in copied.glob("*.csv"):
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
         old = dict.fromkeys({"setting", "protocol"} & {*rows}, "old")
-        added = [rows.assign(run=rows["run"] + "0", **old)]
+        key = "run" if "run" in rows else "data"
+        added = [rows.assign(**{key: rows[key] + "0"}, **old)]
         added += [rows[rows["detector"] == "AUM"].assign(detector="a detector")] if "detector" in rows else []
         pd.concat([rows, *added]).to_csv(path, index=False)
     before = rows_of(copied)

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
+from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.datasets import SPLITS, Dataset
+from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo
 from benchmark.data.image_files import FileImages
 from benchmark.data.npz_files import KEY_OF_SPLIT
-from benchmark.identity import bytes_digest
+from benchmark.disk import UNREADABLE, ResultsFolder, atomic_file, is_transient, slug
+from benchmark.identity import bytes_digest, digest_of
 from benchmark.wording import dataset_title
 
+VERSION = 1  # raise it when other duplicates may be found
 CORRELATION = 0.995
 SIDE = 32  # larger images are reduced to this many pixels a side
 COMPONENTS = 12  # of the index
@@ -125,6 +128,34 @@ def _name(dataset: Dataset, number: int) -> str:
             return str(images.paths[number]) if isinstance(images, FileImages) else f"{KEY_OF_SPLIT[key]}/{number}"
         number -= len(split.labels)
     raise IndexError(number)
+
+
+def duplicates_file(results: ResultsFolder, info: DatasetInfo) -> Path:
+    """Other labels of the same images have the same duplicates, where that is known."""
+    definition = {"images": info.images or info.identity, "version": VERSION, "correlation": CORRELATION}
+    return results.duplicates(slug(f"{info.name}-{digest_of(definition)}"))
+
+
+def read_duplicates(file: Path, sizes: tuple[int, int, int]) -> Duplicates | None:
+    """None if the file is absent or damaged; each of its arrays has a checksum."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            found = Duplicates(sizes, arrays["copy_of"], arrays["near"], arrays["correlations"])
+        return found if len(found.copy_of) == sum(sizes) else None
+    except UNREADABLE as error:
+        if is_transient(error):
+            raise
+        return None
+
+
+def kept_duplicates(file: Path, dataset: Dataset) -> Duplicates:
+    """Reads them, or finds and keeps them."""
+    found = read_duplicates(file, dataset.info.sizes)
+    if found is None:
+        found = find_duplicates(dataset)
+        with atomic_file(file) as opened:
+            np.savez(opened, copy_of=found.copy_of, near=found.near, correlations=found.correlations)
+    return found
 
 
 def find_duplicates(dataset: Dataset, correlation: float = CORRELATION) -> Duplicates:

@@ -43,6 +43,10 @@ class ResultsFolder:
     def given_labels(self, noise_id: str) -> Path:
         return self.root / "labels" / f"{noise_id}.npz"
 
+    def duplicates(self, dataset_id: str) -> Path:
+        """Images that a data set has twice."""
+        return self.root / "duplicates" / f"{dataset_id}.npz"
+
     def answer_key(self, noise_id: str) -> Path:
         return self.root / "answers" / f"{noise_id}.npz"
 

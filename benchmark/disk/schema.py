@@ -77,6 +77,12 @@ GROWTH = _columns(
 ERROR_COUNTS = _columns(
     "share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float"
 ) | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str}
+OF_DATASET = _columns("dataset data")
+DUPLICATES = _columns(
+    "images:int exact_groups:int exact_pairs:int near_pairs:int pairs_with_two_labels:int test_images:int"
+    " test_twins:int test_twins_in_training:int measure threshold:float"
+)
+LABEL_ERRORS = _columns("split index:int label:int other_split other_index:int other_label:int correlation:float")
 TIMES = _columns("what model milliseconds:float ratio:float against")
 
 STUDY_TABLES = (
@@ -95,6 +101,8 @@ STUDY_TABLES = (
     Table("corrections", _columns("run class") | CORRECTIONS),
 )
 OTHER_TABLES = (
+    Table("duplicates", OF_DATASET | DUPLICATES, order=("dataset", "data")),
+    Table("label_errors", OF_DATASET | LABEL_ERRORS, order=("dataset", "data")),
     Table("overhead", PROFILED | _columns("line_up detector") | OVERHEAD | ORIGIN, order=BY_PROFILE),
     Table("overhead_terms", PROFILED | TERMS | ORIGIN, order=BY_PROFILE),
     Table("overhead_growth", GROWTH | ORIGIN, order=("quantity", "axis", "detector")),

@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmark.disk import STUDY_TABLES
 from benchmark.evaluation.detection import detection_rows
+from benchmark.evaluation.duplicate_rows import write_duplicates
 from benchmark.evaluation.merging import merge_plan
 from benchmark.evaluation.run_rows import Rows, judged_run, run_rows
 from benchmark.runs import Outcome, Plan, Unit
@@ -23,3 +24,5 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     order = {unit.run_id: number for number, unit in enumerate(plan.units)}
     rows["metrics"].sort(key=lambda row: order[row["run"]])
     merge_plan(plan, rows)
+    for unit in {unit.info: unit for unit in is_mislabelled}.values():
+        write_duplicates(unit, plan.sources)

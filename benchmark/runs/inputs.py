@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from benchmark.data.datasets import Dataset
-from benchmark.data.duplicates import duplicates_sentence, find_duplicates
+from benchmark.data.datasets import Dataset, DatasetInfo, missing_file
+from benchmark.data.duplicates import duplicates_file, duplicates_sentence, kept_duplicates, read_duplicates
 from benchmark.disk import UNREADABLE, atomic_file
 from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
@@ -21,22 +21,25 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[Unit, LincBenchError]:
-    """Computes features and writes labels for the units that lack them.
+    """Finds duplicates, computes features and writes labels for the units that lack them.
 
     Returns the units whose data set is not available, with the reason; raises it if these are all units.
     """
     failed: dict[Unit, LincBenchError] = {}
     incomplete = _units_without_inputs(plan)
-    for info in dict.fromkeys(unit.info for unit in incomplete):
+    for info, any_unit in {unit.info: unit for unit in plan.units}.items():
         units = [unit for unit in incomplete if unit.info == info]
+        if not units and not _can_find_duplicates(info, plan.sources):
+            continue
         try:
-            dataset = dataset_of(units[0], plan.sources)
-            if sentence := duplicates_sentence(find_duplicates(dataset), dataset):
-                progress.say_once(sentence)
+            dataset = dataset_of(any_unit, plan.sources)
             for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
             for unit in {unit.run.noise_id: unit for unit in units}.values():
                 _write_labels(unit, plan.sources, dataset)
+            duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
+            if sentence := duplicates_sentence(duplicates, dataset):
+                progress.say_once(sentence)
         except LincBenchError as error:
             failed |= dict.fromkeys(units, error)
         except CancelledError:
@@ -62,6 +65,12 @@ def _units_without_inputs(plan: Plan) -> list[Unit]:
         if not all(map(_is_readable, (results.answer_key(noise_id), results.given_labels(noise_id))))
     }
     return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
+
+
+def _can_find_duplicates(info: DatasetInfo, sources: Sources) -> bool:
+    """Whether they are unknown, as in a folder of an earlier version, and the images are here."""
+    is_known = read_duplicates(duplicates_file(sources.results, info), info.sizes) is not None
+    return not is_known and missing_file(sources.datasets[info], sources.data_root) is None
 
 
 def _is_readable(npz: Path) -> bool:

@@ -18,7 +18,7 @@ from benchmark.cli.command_line import main
 from benchmark.disk import files as storage
 from benchmark.disk.manifest import Manifest
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import STUDY_TABLES
+from benchmark.disk.schema import STUDY_TABLES, TABLES
 from benchmark.display.canvas import Drawing
 from tests.conftest import score_bytes
 from tests.faults.processes import Forked
@@ -62,15 +62,16 @@ class Campaign:
 
     @cached_property
     def whole(self) -> Path:
-        """The same study without any fault, in a folder that has another study's rows."""
+        """The same study without any fault, in a folder that has rows of another study and of other data."""
         whole = Path(shutil.copytree(self.quick_run, self.home / "whole"))
         for table in whole.glob("*.csv"):
             rows = read_text(table)
-            also = rows.assign(run="a-" + rows["run"]) if "run" in rows else rows.copy()
+            key = named_by(rows)
+            also = rows.assign(**{key: "a-" + rows[key]})
             if "study" in rows:
                 also["study"] = ANOTHER
             merged = pd.concat([also, rows]).sort_values(
-                [name for name in ("study", "run") if name in rows], kind="stable"
+                [name for name in TABLES[table.stem].order if name in rows], kind="stable"
             )
             merged.to_csv(table, index=False)
         return whole
@@ -87,7 +88,7 @@ class Campaign:
         self.results.mkdir()
         for table in self.whole.glob("*.csv"):
             rows = read_text(table)
-            is_other = rows["study"] == ANOTHER if "study" in rows else rows["run"].str.startswith("a-")
+            is_other = rows["study"] == ANOTHER if "study" in rows else rows[named_by(rows)].str.startswith("a-")
             rows[is_other].to_csv(self.results / table.name, index=False)
 
     def command(self) -> int:
@@ -147,8 +148,8 @@ class Campaign:
         shutil.copytree(self.whole, self.results, dirs_exist_ok=True)
 
     def any_file(self) -> Path:
-        """Of all that is read again: records, features, scores, labels and answers."""
-        parts = ("runs", "features", "scores", "labels", "answers")
+        """Of all that is read again: records, features, scores, labels, answers and duplicates."""
+        parts = ("runs", "features", "scores", "labels", "answers", "duplicates")
         files = [path for part in parts for path in sorted((self.results / part).rglob("*.*")) if path.is_file()]
         return self.chance.choice(files)
 
@@ -158,6 +159,11 @@ Fault = Callable[[Campaign], bool]  # it says whether it struck
 
 def _plain_figure(drawing: Drawing, *_: object) -> dict[str, bytes]:
     return {f"{drawing.name}.svg": b"<svg/>"}
+
+
+def named_by(rows: pd.DataFrame) -> str:
+    """The column that says which run or which data a row is of."""
+    return "run" if "run" in rows else "data"
 
 
 def read_text(table: Path) -> pd.DataFrame:
