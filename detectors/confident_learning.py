@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmark.record import Example, RunRecord, RunShape, Signal
 from benchmark.record.history import Charge, History
+from benchmark.seeds import numpy_generator
 from benchmark.training import CrossEntropy, Job, Recipe
 from detectors.base import Detector
 from detectors.logits import best_other_class, given_class, softmax
@@ -35,9 +36,13 @@ HELD_OUT_LOGITS = HeldOutLogits()
 
 @dataclass(frozen=True)
 class CrossValidation(Recipe):
-    """Standard training in each of k folds. Its accuracies are the first fold's."""
+    """Standard training in each of k folds, stratified by given label as in cleanlab; duplicates share a fold.
+
+    Its accuracies are the first fold's.
+    """
 
     name: ClassVar[str] = "cross-validation"
+    version: ClassVar[int] = 2
     summary: ClassVar[str] = "standard training k times, each on all but one fold"
     leaves: ClassVar[tuple[Signal, ...]] = (HELD_OUT_LOGITS,)
     records: ClassVar[bool] = False
@@ -49,21 +54,23 @@ class CrossValidation(Recipe):
         return (self.folds - 1) * min(self.epochs, epochs)
 
     def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
-        from sklearn.model_selection import KFold
-
+        from benchmark.statistics.held_out import stratified_folds
         from benchmark.training.loop import predict, train
 
         settings = replace(job.settings, epochs=min(self.epochs, job.settings.epochs))
-        everyone = np.arange(len(job.data.train.labels))
-        logits_NK = np.empty((len(everyone), job.data.num_classes), dtype=np.float32)
-        folds = KFold(min(self.folds, len(everyone)), shuffle=True, random_state=settings.seed)
+        given_N = job.data.train.labels.cpu().numpy()
+        logits_NK = np.empty((len(given_N), job.data.num_classes), dtype=np.float32)
+        generator = numpy_generator(settings.seed, "folds")
+        fold_N = stratified_folds(given_N, job.data.groups, self.folds, generator)
+        numbers = np.unique(fold_N).tolist()
         histories: list[History] = []
-        for number, (kept, held_out) in enumerate(folds.split(everyone)):
+        for done, number in enumerate(numbers, 1):
+            kept, held_out = np.flatnonzero(fold_N != number), np.flatnonzero(fold_N == number)
             model, fold = job.new_model(settings.seed), job.data.with_training_rows(kept)
             histories.append(train(model, fold, CrossEntropy(fold.train.labels), (), settings))
             with histories[-1].clock(Charge("held-out predictions", (HELD_OUT_LOGITS.key,))):
                 logits_NK[held_out] = predict(model.tail, job.data.train.subset(held_out)).cpu().numpy()
-            job.after_epoch(job.settings.epochs * (number + 1) // folds.get_n_splits())
+            job.after_epoch(job.settings.epochs * done // len(numbers))
         history, *others = histories
         for other in others:
             history.add_time_of(other)
@@ -73,6 +80,7 @@ class CrossValidation(Recipe):
 @dataclass(frozen=True)
 class ConfidentLearning(Detector):
     name: ClassVar[str] = "confident learning"
+    version: ClassVar[int] = 2
     summary: ClassVar[str] = "one minus the held-out probability of the given label"
 
     quality: Literal["self-confidence", "normalised margin"] = "self-confidence"

@@ -127,7 +127,8 @@ def _is_evidence(data: TrainingData, embed: Embed) -> bool:
     from benchmark.statistics.held_out import held_out_probabilities
 
     labels = data.train.labels.cpu().numpy()
-    return count_errors(held_out_probabilities(embed(), labels, data.num_classes), labels).is_evidence
+    probabilities_NK = held_out_probabilities(embed(), labels, data.num_classes, groups_N=data.groups)
+    return count_errors(probabilities_NK, labels).is_evidence
 
 
 class LiNCObjective(Objective):

@@ -94,7 +94,7 @@ def test_a_class_without_samples_does_not_stop_a_trial() -> None:
     """Flips may take a rare class away."""
     generator = np.random.default_rng(0)
     labels = np.repeat([0, 1, 3], [60, 60, 2])
-    probabilities = out_of_sample_probabilities(generator.normal(size=(122, 5)) + labels[:, None], labels, 5, 0)
+    probabilities = out_of_sample_probabilities(generator.normal(size=(122, 5)) + labels[:, None], labels, None, 5, 0)
     assert probabilities.shape == (122, 5)
     assert (probabilities[:, [2, 4]] == 0).all()
     assert (probabilities.argmax(axis=1) == labels)[:120].mean() > 0.7

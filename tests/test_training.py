@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.model_selection import KFold
 from torch import nn
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
@@ -18,6 +17,8 @@ from benchmark.networks.split_model import SplitModel
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunShape
 from benchmark.record.history import History
 from benchmark.record.recorders import Recorder, RunContext
+from benchmark.seeds import numpy_generator
+from benchmark.statistics.held_out import stratified_folds
 from benchmark.training import CrossEntropy, Job, Recipe, Standard, TrainingSettings
 from benchmark.training.loop import predict, train
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
@@ -147,30 +148,28 @@ def test_history_reports_what_it_says() -> None:
 
 
 def test_cross_validation_predicts_each_sample_without_having_seen_it() -> None:
-    """Against the folds written out; the labels of a fold must not matter for its own predictions."""
-    recipe, everything = CrossValidation(folds=3, epochs=4), data()
+    """Nor any of its duplicates: against folds written out, which are stratified by given label."""
+    recipe, everything = CrossValidation(folds=3, epochs=4), replace(data(), groups=np.arange(90) // 2)
 
-    def held_out(labels: torch.Tensor) -> np.ndarray:
-        changed = replace(everything, train=replace(everything.train, labels=labels))
-
+    def held_out(changed: TrainingData) -> np.ndarray:
         def new_model(seed: int) -> SplitModel:
             whole = network(seed)
             return Perceptron(whole, WholeBlock(whole), (), "all")
 
         return recipe.run(Job(changed, SETTINGS, new_model, lambda model: []))[1][HELD_OUT_LOGITS]
 
-    logits_NK = held_out(everything.train.labels)
-    folds = list(KFold(3, shuffle=True, random_state=0).split(np.arange(90)))
-    for kept, out in folds:
+    logits_NK, given = held_out(everything), everything.train.labels.numpy()
+    fold_N = stratified_folds(given, everything.groups, 3, numpy_generator(SETTINGS.seed, "folds"))
+    assert (fold_N[::2] == fold_N[1::2]).all()
+    for number in range(3):
+        kept, out = np.flatnonzero(fold_N != number), np.flatnonzero(fold_N == number)
+        assert np.abs(np.bincount(given[out], minlength=3) - np.bincount(given) / 3).max() < 2
         whole = network(0)
         model = Perceptron(whole, WholeBlock(whole), (), "all")
         fold = everything.with_training_rows(kept)
         train(model, fold, CrossEntropy(fold.train.labels), (), replace(SETTINGS, epochs=4))
         assert (logits_NK[out] == predict(model.tail, everything.train.subset(out)).numpy()).all()
-    flipped = everything.train.labels.clone()
-    flipped[folds[0][1]] = (flipped[folds[0][1]] + 1) % 3
-    assert (held_out(flipped)[folds[0][1]] == logits_NK[folds[0][1]]).all()
-    assert (held_out(flipped) != logits_NK).any()
+    assert (held_out(replace(everything, groups=None)) != logits_NK).any()
 
 
 def test_the_learning_rate_rises_in_the_first_steps_and_then_follows_the_schedule() -> None:

@@ -26,13 +26,14 @@ class Ranked:
     samples: pd.DataFrame  # a row per sample, the most suspicious first, as in audit.csv
     errors: ErrorCount
     embedding: np.ndarray  # of the pretrained network, in the order of the data
+    groups: np.ndarray  # the same number for duplicates, in the order of the data
     probabilities: np.ndarray  # held out, in the order of the data
 
 
 def rank_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
 ) -> Ranked:
-    scores, embedding = score_labels(data, results, settings, progress, say)
+    scores, embedding, groups = score_labels(data, results, settings, progress, say)
     of_seeds = []
     with progress.counting("held-out classifiers") as report:
         for number, seed in enumerate(settings.seeds):  # each has folds of its own
@@ -40,11 +41,12 @@ def rank_labels(
             def report_all(done: int, total: int, before: int = number) -> None:
                 report(before * total + done, len(settings.seeds) * total)
 
-            of_seeds.append(held_out_probabilities(embedding, data.labels, len(data.class_names), seed, report_all))
+            about = embedding, data.labels, len(data.class_names)
+            of_seeds.append(held_out_probabilities(*about, seed, report_all, groups))
     probabilities_NK = np.mean(of_seeds, axis=0)
     of_given_label = probabilities_NK[np.arange(len(data.labels)), data.labels]
     samples = _table(data, scores | {HELD_OUT: 1 - of_given_label}, probabilities_NK)
-    return Ranked(samples, count_errors(probabilities_NK, data.labels), embedding, probabilities_NK)
+    return Ranked(samples, count_errors(probabilities_NK, data.labels), embedding, groups, probabilities_NK)
 
 
 def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: np.ndarray) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from rich.filesize import decimal
 
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.settings import DETECTORS, AuditSettings
+from benchmark.data.duplicates import training_groups
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
@@ -20,8 +21,8 @@ from benchmark.runs.scores import read_scores
 
 def score_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Scores by detector name, higher is more suspicious; and the embedding of the pretrained network."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Scores by detector name, higher is more suspicious; the pretrained network's embedding; groups of duplicates."""
     results.prepare("--out DIR")
     samples = data.write_list(results.root)
     plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
@@ -43,4 +44,5 @@ def score_labels(
     for detector in DETECTORS:
         files = [plan.sources.score_file(unit, detector) for unit in plan.units if detector in unit.detectors]
         scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
-    return scores, np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING])
+    embedding = np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING])
+    return scores, embedding, training_groups(results, with_embedding.info)

@@ -29,7 +29,7 @@ from benchmark.disk.tables import matches, merge_rows, read_as_text
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.seeds import numpy_generator
-from benchmark.statistics.held_out import cross_validated
+from benchmark.statistics.held_out import FOLDS, cross_validated, stratified_folds
 
 RATES = (0.05, 0.1, 0.2)
 FIRST = (0.01, 0.05, 0.1)  # shares of the list
@@ -100,7 +100,8 @@ def _run(
     trainings = len(settings.seeds)
     own = replace(settings, seeds=tuple(range(noise.seed * trainings, (noise.seed + 1) * trainings)))
     ranked = rank_labels(flipped, work, own, Progress(Console(quiet=True)), lambda text: None)
-    probabilities_NK = out_of_sample_probabilities(ranked.embedding, labels, len(truth.class_names), noise.seed)
+    about = ranked.embedding, labels, ranked.groups, len(truth.class_names)
+    probabilities_NK = out_of_sample_probabilities(*about, noise.seed)
     for folder in work.all_runs():  # hundreds of megabytes; features are kept for the next trial
         remove(folder)
     precisions: list[Row] = [
@@ -144,17 +145,17 @@ def cleanlab() -> Any:
 
 
 def out_of_sample_probabilities(
-    embedding_ND: np.ndarray, labels_N: np.ndarray, num_classes: int, seed: int
+    embedding_ND: np.ndarray, labels_N: np.ndarray, groups_N: np.ndarray | None, num_classes: int, seed: int
 ) -> np.ndarray:
     """Of logistic regression, with the regularisation that predicts the given labels of some samples best."""
     with threadpool_limits(limits=1):  # libraries' own threads change bytes
         scaled, generator = StandardScaler().fit_transform(embedding_ND), numpy_generator(seed, "cleanlab")
+        fold_N = stratified_folds(labels_N, groups_N, FOLDS, generator)
         some = generator.permutation(len(labels_N))[:TUNED_ON]
 
         def loss(strength: float) -> float:
-            folds = numpy_generator(seed, "folds of cleanlab")
             classifiers = [(LogisticRegression(C=strength, max_iter=400), scaled[some])]
-            probabilities_NK = cross_validated(classifiers, labels_N[some], num_classes, folds)
+            probabilities_NK = cross_validated(classifiers, labels_N[some], num_classes, fold_N[some])
             return float(-np.log(np.maximum(probabilities_NK[np.arange(len(some)), labels_N[some]], 1e-6)).mean())
 
         best, least = STRENGTHS[0], loss(STRENGTHS[0])
@@ -162,4 +163,4 @@ def out_of_sample_probabilities(
             if (current := loss(strength)) >= least:
                 break
             best, least = strength, current
-        return cross_validated([(LogisticRegression(C=best, max_iter=400), scaled)], labels_N, num_classes, generator)
+        return cross_validated([(LogisticRegression(C=best, max_iter=400), scaled)], labels_N, num_classes, fold_N)

@@ -17,6 +17,7 @@ from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo
 from benchmark.data.image_files import FileImages
 from benchmark.data.npz_files import KEY_OF_SPLIT
 from benchmark.disk import UNREADABLE, ResultsFolder, atomic_file, is_transient, slug
+from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, digest_of
 from benchmark.wording import dataset_title
 
@@ -156,6 +157,14 @@ def kept_duplicates(file: Path, dataset: Dataset) -> Duplicates:
         with atomic_file(file) as opened:
             np.savez(opened, copy_of=found.copy_of, near=found.near, correlations=found.correlations)
     return found
+
+
+def training_groups(results: ResultsFolder, info: DatasetInfo) -> np.ndarray:
+    """A number per training sample, the same for duplicates: what folds keep together."""
+    file = duplicates_file(results, info)
+    if (found := read_duplicates(file, info.sizes)) is None:  # folds would be others
+        raise LincBenchError(f"{file} is missing or damaged. Run the same command again, which makes it again.")
+    return found.groups[: info.sizes[TRAIN]]
 
 
 def find_duplicates(dataset: Dataset, correlation: float = CORRELATION) -> Duplicates:

@@ -68,6 +68,8 @@ class TrainingData:
     validation: LabelledFeatures  # likewise: a practitioner has no others
     test: LabelledFeatures
     num_classes: int
+    groups: np.ndarray | None = None  # of training samples, the same for duplicates, if these are known
 
     def with_training_rows(self, rows: np.ndarray) -> "TrainingData":
-        return replace(self, train=self.train.subset(rows))
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, train=self.train.subset(rows), groups=groups)

@@ -1,5 +1,6 @@
 """What runs are measured on: some samples of a data set, or synthetic samples with networks that take little time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,8 @@ def on_dataset(unit: Unit, sources: Sources, samples: int, folder: Path) -> Work
         everything = dataset_of(unit, sources).train.images
         return preprocess([everything[row : row + 1][0] for row in rows[start:stop]], unit.run.backbone)
 
-    data = TrainingData(whole.train.subset(rows), _few(whole.validation), _few(whole.test), whole.num_classes)
+    some = whole.with_training_rows(rows)
+    data = replace(some, validation=_few(whole.validation), test=_few(whole.test))
     weights, device = sources.weights_file, settings.device
     model = load_backbone(unit.run.backbone, whole.num_classes, weights, 0, device, settings.plain)
     return Workbench(data, settings, model, images)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
+from benchmark.data.duplicates import training_groups
 from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
 from benchmark.networks.feature_store import check_weights, open_store
 from benchmark.networks.loading import load_backbone
@@ -55,7 +56,7 @@ def training_data(unit: Unit, sources: Sources) -> TrainingData:
     with np.load(sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
         given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
     train, validation, test = map(LabelledFeatures, features, given)
-    return TrainingData(train, validation, test, unit.info.num_classes)
+    return TrainingData(train, validation, test, unit.info.num_classes, training_groups(sources.results, unit.info))
 
 
 def dataset_of(unit: Unit, sources: Sources) -> Dataset:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -33,19 +34,21 @@ def held_out_probabilities(
     num_classes: int,
     seed: int = 0,
     report: Report = lambda done, total: None,
+    groups_N: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Samples × classes; each row comes from classifiers that have not seen its sample."""
+    """Samples × classes; each row comes from classifiers that have seen nothing of its sample's group."""
     generator = numpy_generator(seed, "held out")
+    fold_N = stratified_folds(labels_N, groups_N, FOLDS, generator)
     with threadpool_limits(limits=1):  # libraries' own threads change bytes
         everything = StandardScaler().fit_transform(np.asarray(features_ND, dtype=np.float64))
         one, other = np.array_split(generator.permutation(everything.shape[1]), 2)
         whole, *halves = (_components(view) for view in (everything, everything[:, one], everything[:, other]))
-        fewest = len(labels_N) * (FOLDS - 1) // FOLDS - 1  # training samples of a classifier
+        fewest = len(labels_N) - int(np.bincount(fold_N).max())  # training samples of a classifier
         classifiers: list[tuple[ClassifierMixin, np.ndarray]] = [
             (KNeighborsClassifier(max(1, min(NEIGHBOURS, fewest))), whole),
             *((LogisticRegression(C=STRENGTH, max_iter=1000), view) for view in (whole, *halves)),
         ]
-        return cross_validated(classifiers, labels_N, num_classes, generator, report)
+        return cross_validated(classifiers, labels_N, num_classes, fold_N, report)
 
 
 @without_advice()
@@ -53,11 +56,11 @@ def cross_validated(
     classifiers: Sequence[tuple[ClassifierMixin, np.ndarray]],
     labels_N: np.ndarray,
     num_classes: int,
-    generator: np.random.Generator,
+    fold_N: np.ndarray,
     report: Report = lambda done, total: None,
 ) -> np.ndarray:
     """The mean prediction of classifiers, each with its own features, for the fold that they were not fitted to."""
-    fold_N, sum_NK = _folds(labels_N, generator), np.zeros((len(labels_N), num_classes))
+    sum_NK = np.zeros((len(labels_N), num_classes))
     for number, (classifier, features_ND) in enumerate(classifiers, 1):
         for fold in np.unique(fold_N):
             fitted, held_out = np.flatnonzero(fold_N != fold), np.flatnonzero(fold_N == fold)
@@ -79,10 +82,24 @@ def _components(features_ND: np.ndarray) -> np.ndarray:
     return components / max(components.std(axis=0).mean(), 1e-12)
 
 
-def _folds(labels_N: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Each class spread evenly, as far as it goes."""
-    shuffled = generator.permutation(len(labels_N))
-    by_class = shuffled[np.argsort(labels_N[shuffled], kind="stable")]
+@without_advice()
+def stratified_folds(
+    labels_N: np.ndarray, groups_N: np.ndarray | None, folds: int, generator: np.random.Generator
+) -> np.ndarray:
+    """A fold for each sample: classes are spread evenly and groups, such as duplicates, are kept together.
+
+    As few folds as there are groups; with a single group, samples are on their own.
+    """
+    if groups_N is None or len(np.unique(groups_N)) < 2:
+        groups_N = np.arange(len(labels_N))
+    groups_N = np.unique(groups_N, return_inverse=True)[1]
+    count = int(groups_N.max()) + 1
+    folds = min(folds, count)
+    # Numbers decide between equal groups, so that shuffling them shuffles folds; older scikit-learns shuffle wrongly.
+    shuffled_N = generator.permutation(count)[groups_N]
+    is_possible = np.bincount(labels_N).max() >= folds
+    strata_N = labels_N if is_possible else np.zeros_like(labels_N)
     fold_N = np.empty(len(labels_N), dtype=np.int64)
-    fold_N[by_class] = np.arange(len(labels_N)) % FOLDS
+    for fold, (_, held_out) in enumerate(StratifiedGroupKFold(folds).split(labels_N, strata_N, shuffled_N)):
+        fold_N[held_out] = fold
     return fold_N
