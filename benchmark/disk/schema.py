@@ -54,7 +54,7 @@ METRICS = _columns(
 )
 ACCURACY = _columns(
     "best_test:float last_test:float test_by_noisy_validation:float test_by_clean_validation:float"
-    " best_batch_mean:float last_batch_mean:float"
+    " best_batch_mean:float last_batch_mean:float best_test_without_twins:float last_test_without_twins:float"
 )
 CURVES = _columns(
     "epoch:int train_loss:float train_accuracy:float validation_loss:float validation_accuracy:float test_loss:float"
