@@ -137,6 +137,13 @@ def test_a_run_tells_of_duplicates_and_keeps_them(
         {"dataset": "mine", "split": "train", "index": 12, "label": 0}
         | {"other_split": "train", "other_index": 22, "other_label": 1, "correlation": 1.0}
     ]
+    predicted = np.load(next(results.glob("runs/*-standard-*/test_predictions.npy")))[-1]
+    test = load_dataset(str(source)).test
+    alone = np.array([path.name != "copy.png" for path in test.images.paths])
+    accuracy = read_table(ResultsFolder(results), "accuracy").set_index("recipe").loc["standard"]
+    assert accuracy["last_test"] == (predicted == test.labels).mean()
+    without = accuracy[["best_test_without_twins", "last_test_without_twins"]].tolist()
+    assert without == [(predicted == test.labels)[alone].mean()] * 2
     (kept,) = results.glob("duplicates/*")
     first = kept.read_bytes()
     (results / "duplicates.csv").unlink()

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from benchmark.data import AnswerKey
+from benchmark.data.duplicates import TRAIN, Duplicates, duplicates_file, read_duplicates
 from benchmark.disk import provenance_columns
 from benchmark.identity import Json, label_of, options_of
 from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
@@ -119,12 +120,25 @@ def _accuracy(unit: Unit, sources: Sources, history: Json, key: AnswerKey) -> di
     predicted = {
         split: np.load(folder / f"{split}_predictions.npy", allow_pickle=False) for split in ("validation", "test")
     }
-    batch_means = batch_mean_accuracy(predicted["test"] == test, unit.run.training.batch_size)
+    is_correct_EN = predicted["test"] == test
+    batch_means = batch_mean_accuracy(is_correct_EN, unit.run.training.batch_size)
     return accuracy_metrics(
         by_epoch["test_accuracy"].to_numpy(),
         by_epoch["validation_accuracy"].to_numpy(),
         (predicted["validation"] == key.clean_validation_labels).mean(axis=1),
-    ) | {"best_batch_mean": float(batch_means.max()), "last_batch_mean": float(batch_means[-1])}
+    ) | {
+        "best_batch_mean": float(batch_means.max()),
+        "last_batch_mean": float(batch_means[-1]),
+        **_without_twins(is_correct_EN, read_duplicates(duplicates_file(sources.results, unit.info), unit.info.sizes)),
+    }
+
+
+def _without_twins(is_correct_EN: np.ndarray, found: Duplicates | None) -> dict[str, float]:
+    """Test accuracy on images that have no duplicate in training; missing if that is not known or there are none."""
+    if found is None or (has_twin := found.test_twins(TRAIN)).all():
+        return {}
+    accuracy_E = is_correct_EN[:, ~has_twin].mean(axis=1)
+    return {"best_test_without_twins": float(accuracy_E.max()), "last_test_without_twins": float(accuracy_E[-1])}
 
 
 def _corrections(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
