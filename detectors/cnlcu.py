@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
+from benchmark.record import EVAL_LOGITS, RunRecord, Signal, TrainLogits
 from detectors.base import Detector
 from detectors.logits import given_log_probability
 from detectors.mean_loss import MeanLoss
@@ -32,17 +32,18 @@ class CNLCUS(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (TRAIN_LOGITS if self.bound else EVAL_LOGITS,)
+        last = tuple(range(1 - self.window, 1)) if self.window else None
+        return (TrainLogits(last) if self.bound else EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
         if not self.bound:
             return MeanLoss().score(record)
-        labels, logits_ENK = record.given_labels, record[TRAIN_LOGITS][-(self.window or 0) :]
+        labels, logits_ENK = record.given_labels, record[self.needs[0]]
         medians_E = np.array([np.median(-given_log_probability(logits_NK[None], labels)) for logits_NK in logits_ENK])
-        return record.map_samples(lambda labels, logits: self._score(labels, logits, medians_E), TRAIN_LOGITS)
+        return record.map_samples(lambda labels, logits: self._score(labels, logits, medians_E), self.needs[0])
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, medians_E: np.ndarray) -> np.ndarray:
-        losses_EB = -given_log_probability(logits_EBK[-len(medians_E) :], labels_B)
+        losses_EB = -given_log_probability(logits_EBK, labels_B)
         t = len(losses_EB)
         variance = VARIANCE * max(0.0, 1.0 - (t - 1) / (VARIANCE_GONE_AT_EPOCH - 1))
         times_selected_B = 2 + (losses_EB < medians_E[:, None])[:-1].sum(axis=0)

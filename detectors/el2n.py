@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal
+from benchmark.record import EvalLogits, RunRecord, Signal
 from detectors.base import Detector
 from detectors.logits import softmax
 
@@ -26,17 +26,16 @@ class EL2N(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EVAL_LOGITS,)
+        return (EvalLogits(at_epochs=(self.epoch or 0,)),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.epoch or epochs, epochs)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        until_then = record.first_epochs(self.epochs_used(record.epochs))
-        return until_then.map_samples(self._score, EVAL_LOGITS)
+        return record.map_samples(self._score, self.needs[0])
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        error_BK = softmax(logits_EBK[-1])
+    def _score(self, labels_B: np.ndarray, logits_1BK: np.ndarray) -> np.ndarray:
+        error_BK = softmax(logits_1BK[0])
         error_BK[np.arange(len(labels_B)), labels_B] -= 1.0
         squares_B = np.square(error_BK).sum(axis=1)
         return squares_B if self.squared else np.sqrt(squares_B)

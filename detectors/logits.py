@@ -4,14 +4,14 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record import EvalLogits, Signal, TrainLogits
 
 Moment = Literal["presentation", "end of epoch"]
 
 
-def logits_at(moment: Moment) -> Signal:
-    """Logits that produced the update, or those of the evaluation that ends the epoch."""
-    return TRAIN_LOGITS if moment == "presentation" else EVAL_LOGITS
+def logits_at(moment: Moment, at_epochs: tuple[int, ...] | None = None) -> Signal:
+    """Logits that produced the update, or those of the evaluation that ends the epoch; of all epochs or of some."""
+    return TrainLogits(at_epochs) if moment == "presentation" else EvalLogits(at_epochs)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -43,3 +43,8 @@ def best_other_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray
 def given_log_probability(logits_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
     """log p(given label), in every epoch: epochs × samples."""
     return given_class(log_softmax(logits_EBK), labels_B)
+
+
+def mean_cross_entropy(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+    """Of the given label, over these epochs: samples."""
+    return -given_log_probability(logits_EBK, labels_B).mean(axis=0)

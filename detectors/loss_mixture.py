@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal
+from benchmark.record import EvalLogits, RunRecord, Signal
 from benchmark.statistics.mixture import posterior_of_highest
 from detectors.base import Detector
-from detectors.mean_loss import LastLoss
+from detectors.logits import mean_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class LossMixture(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EVAL_LOGITS,)
+        return (EvalLogits(at_epochs=(self.warm_up,)),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.warm_up, epochs)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return posterior_of_highest(LastLoss().score(record.first_epochs(self.epochs_used(record.epochs))))
+        return posterior_of_highest(record.map_samples(mean_cross_entropy, self.needs[0]))  # of one epoch

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal
+from benchmark.record import EVAL_LOGITS, EvalLogits, RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import given_log_probability
+from detectors.logits import mean_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,7 @@ class MeanLoss(Detector):
         return (EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(self._score, EVAL_LOGITS)
-
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        return -given_log_probability(logits_EBK, labels_B).mean(axis=0)
+        return record.map_samples(mean_cross_entropy, self.needs[0])
 
 
 @dataclass(frozen=True)
@@ -34,5 +31,6 @@ class LastLoss(MeanLoss):
     name: ClassVar[str] = "last loss"
     summary: ClassVar[str] = "cross-entropy of the given label at the end of training"
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        return -given_log_probability(logits_EBK[-1:], labels_B)[0]
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        return (EvalLogits(at_epochs=(0,)),)  # the last epoch alone

@@ -28,7 +28,7 @@ class PostHocTrust(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (logits_at(self.moment),)
+        return (logits_at(self.moment, tuple(range(1, self.like.warm_up + 1))),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.like.warm_up, epochs)
@@ -36,9 +36,7 @@ class PostHocTrust(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         batch_size = self.batch_size or (record.settings["training"]["batch_size"] if record.settings else 128)
         scale = 1 / batch_size if self.like.trust_gradient == "mean" else 1.0
-        until_then = record.first_epochs(self.epochs_used(record.epochs))
-        logits = logits_at(self.moment)
-        return until_then.map_samples(lambda labels_B, logits_EBK: self._score(labels_B, logits_EBK, scale), logits)
+        return record.map_samples(lambda labels_B, logits_EBK: self._score(labels_B, logits_EBK, scale), self.needs[0])
 
     def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, scale: float) -> np.ndarray:
         log_p_EBK = log_softmax(logits_EBK)

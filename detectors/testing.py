@@ -232,6 +232,14 @@ def _right_direction(detector: Detector) -> None:
     )
 
 
+def _epochs_used(detector: Detector) -> None:
+    record, _ = planted_record(detector, epochs=12)
+    used = detector.epochs_used(record.epochs)
+    if used and all(signal.per_epoch for signal in detector.needs):
+        close = np.allclose(_scores(detector, record.first_epochs(used)), _scores(detector, record), rtol=RTOL)
+        assert close, f"epochs_used({record.epochs}) is {used}, but scores change without the epochs after {used}."
+
+
 def _survives(**record: Any) -> Callable[[Detector], None]:
     def check(detector: Detector) -> None:
         _scores(detector, planted_record(detector, **record)[0])
@@ -266,6 +274,7 @@ CHECKS: dict[str, Callable[[Detector], None]] = {
     "sample order": _sample_order,
     "class names": _class_names,
     "right direction": _right_direction,
+    "epochs used": _epochs_used,
     "one epoch": _survives(epochs=1),
     "two classes": _survives(classes=2),
     "a class with one member": _class_with_one_member,

@@ -104,6 +104,11 @@ class Inverted(Right):
         return -super().score(record)
 
 
+class ReadsOn(Right):
+    def epochs_used(self, epochs: int) -> int:
+        return min(5, epochs)
+
+
 class Ranks(Right):
     def score(self, record: RunRecord) -> np.ndarray:
         return super().score(record).argsort().argsort().astype(np.float64)
@@ -170,6 +175,7 @@ WRONG = [
     (Positional, "sample order", "do not let order matter"),
     (Favourite, "class names", "a class's number means nothing"),
     (Inverted, "right direction", "put a minus sign"),
+    (ReadsOn, "epochs used", "epochs_used(12) is 5, but scores change"),
     (Ranks, "identical samples", "different scores"),
     (NeedsManyClasses, "two classes", "cope with this record"),
     (Overflows, "logits of ±10,000", "NaN or infinite"),

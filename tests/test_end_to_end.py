@@ -20,7 +20,7 @@ from benchmark.cli import overrides
 from benchmark.cli.command_line import main
 from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.tables import merge_rows
+from benchmark.disk.tables import merge_rows, read_table
 from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.scores import read_scores
@@ -102,6 +102,31 @@ def test_a_signal_more_keeps_what_was_recorded(
     assert (standard / "train_logits.npy").read_bytes() == first
     names = {label.partition(" (")[0] for label in pd.read_csv(results / "metrics.csv")["detector"]}
     assert names == {"AUM", "mean loss"}, "older rows stay"
+
+
+def test_logits_of_all_epochs_serve_the_reader_of_one(
+    quick: tuple[str, ...], quick_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readers = ("--detector", "EL2N", "--detector", "loss mixture", "--detector", "last loss")
+    arguments = (*quick[: quick.index("--detector")], *readers, "--dry-run", "--results", str(quick_run))
+    assert main([*arguments]) == 0
+    assert "0 of 2 runs to train" in capsys.readouterr().out
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("without_report")
+def test_a_study_that_does_not_ask_for_auroc_by_epochs_has_none(
+    quick: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo = replace(study_named("demo"), by_epochs=False)
+    monkeypatch.setattr("benchmark.runs.studies.STUDIES", (demo,))
+    arguments = [*quick[: quick.index("--detector")], "--workers", "1", "--results", str(tmp_path)]
+    assert main([*arguments, "--detector", "EL2N", "--line-up", "original"]) == 0
+    standard = next((tmp_path / "runs").glob("*-standard-*"))
+    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"eval_logits-at_epochs=10"}
+    assert not list(tmp_path.glob("scores/*/by_epochs"))
+    assert read_table(ResultsFolder(tmp_path), "auc_by_epochs").empty
+    assert len(read_table(ResultsFolder(tmp_path), "metrics")) == 1
 
 
 def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -232,6 +232,7 @@ def slow_to_read(bench: Workbench) -> Workbench:
         ("GraNd", recording("gradient_norms-epoch=10"), 256 // 16),
         ("nearest neighbours", recording("embedding"), 1),
         ("mean loss", Charge(PASS, ("eval_logits",)), 2),
+        ("EL2N", Charge(PASS, ("eval_logits-at_epochs=10",)), 1),
         ("confident learning", Charge("held-out predictions", ("held_out_logits",)), 5),
         ("AUM", EVALUATION, 2 * 2),
     ],
@@ -256,6 +257,17 @@ def test_reading_ahead_is_charged_to_who_asked_for_the_batch(tmp_path: Path) -> 
         assert sum(laps[recording("train_logits")]) < 0.02
         assert sum(laps[OBJECTIVE]) < 0.04
         assert sum(laps[STEPS]) >= least
+
+
+@pytest.mark.parametrize(
+    ("detector", "passes"), [("EL2N", 1), ("loss mixture", 1), ("last loss", 1), ("mean loss", 3), ("AUM", 0)]
+)
+def test_a_detector_alone_is_charged_for_the_epochs_that_it_reads(detector: str, passes: int, tmp_path: Path) -> None:
+    bench = synthetic(256, 4, TrainingSettings(epochs=3), tmp_path)
+    run = bench.run(variant_for([detector_named(detector)]), tmp_path / "run")
+    assert sum(len(laps) for charge, laps in run.laps.items() if charge.part == PASS) == passes
+    whole = run.record.epochs * 256 * 4 * 4
+    assert sum(run.recorded.values()) == (whole if detector in ("mean loss", "AUM") else whole / run.record.epochs)
 
 
 def test_a_run_does_not_change_the_next(tmp_path: Path) -> None:

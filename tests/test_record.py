@@ -12,7 +12,7 @@ import pytest
 from benchmark.cli.command_line import main
 from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, EvalLogits, RunRecord, TrainLogits
 from benchmark.record import run_record as record_module
 from benchmark.record.history import History
 from benchmark.record.run_record import open_record, read_metadata, write_record
@@ -48,6 +48,48 @@ def test_first_epochs_is_the_record_as_if_training_had_ended_there() -> None:
     assert (cut[TRAIN_LOGITS] == record[TRAIN_LOGITS][:2]).all()
     with pytest.raises(LincBenchError, match="6 epochs"):
         record.first_epochs(7)
+
+
+@pytest.mark.parametrize(
+    ("at_epochs", "rows"),
+    [
+        ((3,), [2]),
+        ((0,), [5]),
+        ((-1, 0), [4, 5]),
+        ((5, 1), [0, 4]),
+        ((9,), [5]),
+        ((-9,), [0]),
+        ((2, 3, 8, 9), [1, 2, 5]),
+    ],
+)
+def test_logits_of_some_epochs_are_read_from_those_of_all(at_epochs: tuple[int, ...], rows: list[int]) -> None:
+    record = plain(epochs=6)
+    assert TrainLogits(at_epochs) in record
+    assert EvalLogits(at_epochs) not in record
+    assert (record[TrainLogits(at_epochs)] == record[TRAIN_LOGITS][rows]).all()
+    assert list(TrainLogits(at_epochs).epochs_of(6)) == [row + 1 for row in rows]
+    early = record.first_epochs(1)
+    assert (early[TrainLogits(at_epochs)] == record[TRAIN_LOGITS][:1]).all(), "as if training had ended there"
+
+
+def test_logits_of_some_epochs_may_be_all_that_there_is() -> None:
+    whole, at_two = plain(epochs=6), TrainLogits((2,))
+    record = RunRecord(whole.given_labels, 3, 6, {at_two.key: whole[at_two]})
+    assert at_two.key == "train_logits-at_epochs=2"
+    for known in (record, record.first_epochs(3), record.first_epochs(4).first_epochs(2)):
+        assert (known[at_two] == whole[TRAIN_LOGITS][1:2]).all()
+    with pytest.raises(LincBenchError, match="not known after 1 epochs"):
+        record.first_epochs(1)[at_two]
+    for other in (TRAIN_LOGITS, TrainLogits((3,))):
+        assert other not in record
+        with pytest.raises(LincBenchError, match=f"no {other.key}; it has {at_two.key}"):
+            record[other]
+
+
+def test_neighbouring_epochs_are_not_copied() -> None:
+    """A record may be larger than memory."""
+    record = plain(epochs=6)
+    assert np.shares_memory(record[TrainLogits((2, 3))], record[TRAIN_LOGITS])
 
 
 def test_what_belongs_to_the_whole_run_is_not_known_earlier(quick_run: Path) -> None:

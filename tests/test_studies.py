@@ -1,6 +1,7 @@
 """Studies as values: grids that share runs, and what the command line changes in them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from benchmark.cli.command_line import command_line
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.record import EVAL_LOGITS, EvalLogits
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import STUDIES, Study, study_named
 from detectors import LINE_UPS, detector_named
@@ -36,6 +38,14 @@ def test_further_trainings_have_the_same_wrong_labels_and_only_what_detectors_ne
     seeds = [(unit.run.seeds, unit.run.recipe.name, unit.trainings) for unit in units]
     pairs = [((0, seed), recipe, 3) for seed in (1, 2) for recipe in ("standard", "linc")]
     assert seeds == [*pairs, *(((0, seed), "standard", 0) for seed in (101, 201, 102, 202))], "pairs come first"
+
+
+@pytest.mark.parametrize("by_epochs", [False, True])
+def test_all_epochs_are_recorded_for_readers_of_one_only_if_a_study_asks(by_epochs: bool, tmp_path: Path) -> None:
+    study = replace(changed("demo", "--detector", "EL2N", "--line-up", "original"), by_epochs=by_epochs)
+    units = plan_study(study, Sources(ResultsFolder(tmp_path))).units
+    (signals,) = {unit.signals for unit in units if unit.detectors}
+    assert signals == ((EvalLogits((10,)), EVAL_LOGITS) if by_epochs else (EvalLogits((10,)),))
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)

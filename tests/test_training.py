@@ -1,6 +1,6 @@
 """The loop: repeatable, undisturbed by recorders, and honest in what it records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.identity import settings_of
 from benchmark.networks.last_block import WholeBlock
 from benchmark.networks.split_model import SplitModel
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunShape
-from benchmark.record.history import History
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, EvalLogits, RunShape, Signal, TrainLogits, recorders_of
+from benchmark.record.history import PASS, History
 from benchmark.record.recorders import Recorder, RunContext
 from benchmark.seeds import numpy_generator
 from benchmark.statistics.held_out import stratified_folds
@@ -66,12 +66,12 @@ def run(
     return models[-1].model, history
 
 
-def listeners(folder: Path) -> Listeners:
+def listeners(folder: Path, signals: Sequence[Signal] = (TRAIN_LOGITS, EVAL_LOGITS)) -> Listeners:
     def make(model: SplitModel) -> list[Recorder]:
         context = RunContext(
             RunShape(SETTINGS.epochs, 90, 3), folder, model, data(), lambda start, stop: torch.empty(0)
         )
-        return [recorder for signal in (TRAIN_LOGITS, EVAL_LOGITS) if (recorder := signal.recorder(context))]
+        return recorders_of(signals, context)
 
     return make
 
@@ -83,6 +83,22 @@ def test_recorders_observe_and_never_disturb(recipe: Recipe, tmp_path: Path) -> 
     for (name, one), (_, other) in zip(alone.state_dict().items(), watched.state_dict().items(), strict=True):
         assert torch.equal(one, other), name
     assert plain.rows == recorded.rows
+
+
+def test_logits_are_recorded_at_the_epochs_that_are_read_and_at_no_others(tmp_path: Path) -> None:
+    parts = EvalLogits((5,)), EvalLogits((0,)), EvalLogits((5, 7)), TrainLogits((1, 2))
+    (tmp_path / "whole").mkdir()
+    run(Standard(), listeners(tmp_path / "whole", (*parts, EVAL_LOGITS, TRAIN_LOGITS)))
+    names = {file.name for file in (tmp_path / "whole").iterdir()}
+    assert names == {"eval_logits.npy", "train_logits.npy"}, "nothing is stored twice"
+    _, history = run(Standard(), listeners(tmp_path, parts))
+    for part in parts:
+        whole = np.load(tmp_path / "whole" / f"{part.whole.key}.npy")
+        rows = [epoch - 1 for epoch in part.epochs_of(SETTINGS.epochs)]
+        assert (np.load(tmp_path / f"{part.key}.npy") == whole[rows]).all()
+    at_5, last, at_both = (part.key for part in parts[:3])
+    passes = {charge.payers: len(laps) for charge, laps in history.laps.items() if charge.part == PASS}
+    assert passes == {(at_5, at_both): 1, (at_both,): 1, (last,): 1}, "one pass for all who read an epoch, who pay it"
 
 
 def test_eval_logits_are_those_of_the_finished_epoch_and_train_logits_those_before_each_update(tmp_path: Path) -> None:

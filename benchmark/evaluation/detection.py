@@ -64,7 +64,8 @@ def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths
             row = _described(plan, unit, truths, TRAINING, unit.run.recipe)
             rows["metrics"].append(row | {"runs_averaged": 0, "epochs_used": 0, "status": "failed", "reason": error})
     for entry in entries:
-        if len(entry.units) == 1 and entry.failure is None and not why_undefined(truths[entry.unit]):
+        is_judged = entry.failure is None and not why_undefined(truths[entry.unit])
+        if plan.study.by_epochs and len(entry.units) == 1 and is_judged:
             points = auroc_by_epochs(entry.detector, entry.unit, plan.sources)
             rows["auc_by_epochs"] += [entry.key(plan) | point for point in points]
     return rows

@@ -71,7 +71,8 @@ def measure_growth(results: ResultsFolder, progress: Progress) -> None:
 
 
 def _seconds(point: Point) -> Iterator[Row]:
-    """Of every detector, in runs that those of one recipe share; each is charged the whole cost of what it reads."""
+    """Of every detector, in runs that those of one recipe share; each is charged the whole cost of its signals, and
+    signals that are recorded together share theirs."""
     by_recipe = [of_same_recipe(detector, DETECTORS) for detector in DETECTORS]
     variants = {variant_for(readers): readers for readers in by_recipe}
     observed = measure_seconds(partial(synthetic, *point.sizes), variants, rounds=3 if point.samples <= SMALL else 1)
@@ -80,7 +81,8 @@ def _seconds(point: Point) -> Iterator[Row]:
         base = float(np.median([run.base for run in runs]))
         for detector in readers:
             added = float(np.median([run.added(detector) for run in runs]))
-            recorded = sum(runs[0].recorded[signal.key] for signal in variant_for([detector]).signals)
+            shape, read = RunShape(point.epochs, point.samples, point.classes), variant_for([detector]).signals
+            recorded = sum(runs[0].recorded.get(signal.key, signal.bytes_needed(shape)) for signal in read)
             yield point.row("seconds", detector.label, added, base, recorded)
 
 

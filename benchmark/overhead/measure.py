@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -22,7 +22,7 @@ from benchmark.execution.executors import begin_worker
 from benchmark.networks.split_model import SplitModel
 from benchmark.overhead.charges import BASELINE, Measured, Observation, Variant, observe
 from benchmark.overhead.memory import peak_memory, return_freed_memory
-from benchmark.record import RunRecord, RunShape, recorders_of, write_record
+from benchmark.record import RunRecord, RunShape, recorders_of, without_parts, write_record
 from benchmark.record.history import Stopwatch
 from benchmark.record.recorders import Recorder, RunContext
 from benchmark.training import Job, TrainingSettings
@@ -66,8 +66,9 @@ class Workbench:
         started = stopwatch.elapsed
         history, left_behind = variant.recipe.run(job)
         outside_clocks = stopwatch.elapsed - started - sum(history.seconds.values())
-        labels, keys = self.data.train.labels.cpu().numpy(), [signal.key for signal in variant.signals]
-        record = write_record(folder, {}, labels, self.data.num_classes, history, left_behind, keys, began, commit="")
+        labels, keys = self.data.train.labels.cpu().numpy(), [signal.key for signal in without_parts(variant.signals)]
+        about = {"training": asdict(self.settings)}, labels, self.data.num_classes, history, left_behind
+        record = write_record(folder, *about, keys, began, commit="")
         return Measured(history.laps, outside_clocks, record)
 
 

@@ -6,9 +6,12 @@ from benchmark.record.signals import (
     EMBEDDING,
     EVAL_LOGITS,
     TRAIN_LOGITS,
+    EvalLogits,
     Example,
     GradientNorms,
     InputGradientSpread,
     Signal,
+    TrainLogits,
     recorders_of,
+    without_parts,
 )

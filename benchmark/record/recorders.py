@@ -61,13 +61,13 @@ class Recorder:
     def __init__(self, context: RunContext, *keys: str) -> None:
         self.context, self.keys = context, keys  # of its signals, which pay for its time
 
-    @property
-    def charge(self) -> Charge:
+    def charge(self, epoch: int | None = None) -> Charge:
+        """Who pays for its time in an epoch, or at the start and the end."""
         return Charge(RECORDING, self.keys)
 
-    def new_array(self, shape: tuple[int, ...], dtype: type) -> np.memmap:
-        """The signal's array on disk, to be filled."""
-        return new_array(self.context.folder / f"{self.keys[0]}.npy", shape, dtype)
+    def new_array(self, shape: tuple[int, ...], dtype: type, key: str | None = None) -> np.memmap:
+        """The array of a signal on disk, to be filled; that of its only one if none is named."""
+        return new_array(self.context.folder / f"{key or self.keys[0]}.npy", shape, dtype)
 
     def at_start(self) -> None:
         """Nothing has been trained yet; what is slow is done here, where it is timed, and not when it is made."""
@@ -83,22 +83,41 @@ class Recorder:
 
 
 class _LogitsRecorder(Recorder):
+    """Of all signals of one moment; those that have an epoch share its cost."""
+
+    def __init__(self, context: RunContext, epochs: Mapping[str, Sequence[int]], stored: Collection[str]) -> None:
+        super().__init__(context, *epochs)
+        self.epochs = epochs  # of each signal, by its key
+        self.stored = stored  # keys of those that have an array of their own
+
+    def charge(self, epoch: int | None = None) -> Charge:
+        readers = tuple(key for key, epochs in self.epochs.items() if epoch in epochs)
+        return Charge(RECORDING, readers or self.keys)
+
     def at_start(self) -> None:
-        shape = self.context.shape.epochs, self.context.shape.samples, self.context.shape.classes
-        self.logits_ENK = self.new_array(shape, np.float32)
+        size = self.context.shape.samples, self.context.shape.classes
+        self.arrays = {key: self.new_array((len(self.epochs[key]), *size), np.float32, key) for key in self.stored}
+
+    def of_epoch(self, epoch: int) -> list[np.ndarray]:
+        """Where its logits go, samples × classes; nowhere if no signal has this epoch."""
+        arrays = ((self.epochs[key], logits_ENK) for key, logits_ENK in self.arrays.items())
+        return [logits_ENK[epochs.index(epoch)] for epochs, logits_ENK in arrays if epoch in epochs]
 
     def at_end(self) -> None:
-        self.logits_ENK.flush()
+        for logits_ENK in self.arrays.values():
+            logits_ENK.flush()
 
 
 class TrainLogitsRecorder(_LogitsRecorder):
     def after_batch(self, epoch: int, indices: Tensor, logits: Tensor) -> None:
-        self.logits_ENK[epoch - 1, indices.cpu().numpy()] = logits.cpu().numpy()
+        for logits_NK in self.of_epoch(epoch):
+            logits_NK[indices.cpu().numpy()] = logits.cpu().numpy()
 
 
 class EvalLogitsRecorder(_LogitsRecorder):
     def after_epoch(self, epoch: int, predict: Predict) -> None:
-        self.logits_ENK[epoch - 1] = predict().cpu().numpy()
+        for logits_NK in self.of_epoch(epoch):
+            logits_NK[:] = predict().cpu().numpy()
 
 
 @torch.no_grad()

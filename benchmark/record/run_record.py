@@ -6,7 +6,7 @@ are not here.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,27 +31,29 @@ class RunRecord:
     epochs: int
     arrays: Mapping[str, np.ndarray]  # by signal key; use record[SIGNAL]
     settings: Json = None
-    is_cut: bool = False
+    cut_from: int | None = None  # how many epochs the run has, where this record has the first ones only
 
     def __getitem__(self, signal: Signal) -> np.ndarray:
-        if signal.key not in self.arrays:
+        stored = signal if signal.key in self.arrays else signal.whole
+        if stored.key not in self.arrays:
             raise LincBenchError(
                 f"This record has no {signal.key}; it has {', '.join(sorted(self.arrays)) or 'no signals'}. "
                 "Declare what a detector reads in its `needs`."
             )
-        array = self.arrays[signal.key]
-        if not signal.per_epoch and self.is_cut:
+        array, trained = self.arrays[stored.key], self.cut_from or self.epochs
+        recorded, wanted = stored.epochs_of(trained), signal.epochs_of(self.epochs)
+        if not set(wanted) <= set(recorded) or (not signal.per_epoch and self.epochs < trained):
             raise LincBenchError(f"{signal.key} belongs to the whole run and is not known after {self.epochs} epochs.")
-        return array[: self.epochs] if signal.per_epoch else array
+        return _rows(array, [recorded.index(epoch) for epoch in wanted]) if signal.per_epoch else array
 
     def __contains__(self, signal: Signal) -> bool:
-        return signal.key in self.arrays
+        return signal.key in self.arrays or signal.whole.key in self.arrays
 
     def first_epochs(self, count: int) -> "RunRecord":
         """The same record as if training had ended after `count` epochs."""
         if not 1 <= count <= self.epochs:
             raise LincBenchError(f"The record has {self.epochs} epochs; there are no first {count}.")
-        return replace(self, epochs=count, is_cut=self.is_cut or count < self.epochs)
+        return replace(self, epochs=count, cut_from=self.cut_from or self.epochs)
 
     def map_samples(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], signal: Signal) -> np.ndarray:
         """`function(labels_B, signal_EB…)` block by block of samples in bounded memory; results in sample order."""
@@ -93,6 +95,13 @@ class RunRecord:
         for array in arrays.values():
             array.flags.writeable = False
         return cls(labels, classes, epochs, arrays)
+
+
+def _rows(array: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """Not copied if they are neighbours, since the array may be larger than memory."""
+    start = rows[0] if rows else 0
+    stop = start + len(rows)
+    return array[start:stop] if rows == list(range(start, stop)) else array[rows]
 
 
 def write_record(

@@ -42,7 +42,16 @@ class Signal:
         parameters = [f"{field.name}={value}" for field, value in values.items() if not is_as_before(field, value)]
         version = f"v{self.version}" if self.version > 1 else None
         parts = filter(None, (self.kind, *parameters, version, own_file(self)))
-        return "-".join(parts).replace(" ", "").replace("(", "").replace(")", "")
+        return "-".join(parts).replace(" ", "").replace("(", "").replace(",)", "").replace(")", "")
+
+    @property
+    def whole(self) -> Signal:
+        """The signal that this one is a part of, and can be read from; itself if it is no part."""
+        return self
+
+    def epochs_of(self, epochs: int) -> Sequence[int]:
+        """At which epochs of a run of so many it is recorded."""
+        return range(1, epochs + 1)
 
     def recorder(self, context: RunContext) -> Recorder | None:
         return None
@@ -73,15 +82,43 @@ def recorders_of(signals: Iterable[Signal], context: RunContext) -> list[Recorde
     return [recorder for kind, of_kind in by_kind.items() for recorder in kind.recorders(of_kind, context)]
 
 
+def without_parts(signals: Sequence[Signal]) -> list[Signal]:
+    """Those that are stored: a part is read from its whole, if that is among them."""
+    return [signal for signal in signals if signal.whole == signal or signal.whole not in signals]
+
+
 @dataclass(frozen=True)
 class _Logits(Signal):
+    """Of every epoch, or of those that its reader names: then nothing is computed at the others."""
+
     per_epoch: ClassVar[bool] = True
+    at_epochs: tuple[int, ...] | None = field(default=None, metadata=later(1))  # 0 is the last, −1 the one before
+
+    @property
+    def whole(self) -> Signal:
+        return type(self)()
+
+    def epochs_of(self, epochs: int) -> Sequence[int]:
+        """Epochs that a short run does not have are its first or last."""
+        if self.at_epochs is None:
+            return super().epochs_of(epochs)
+        counted = [epoch if epoch > 0 else epochs + epoch for epoch in self.at_epochs]
+        return sorted({min(max(1, epoch), epochs) for epoch in counted})
+
+    def recorder(self, context: RunContext) -> Recorder:
+        return self.recorders([self], context)[0]
+
+    @staticmethod
+    def _recorded(signals: Sequence[Signal], context: RunContext) -> tuple[dict[str, Sequence[int]], list[str]]:
+        """The epochs of each signal by its key, and the keys of those that are stored."""
+        epochs = {signal.key: signal.epochs_of(context.shape.epochs) for signal in signals}
+        return epochs, [signal.key for signal in without_parts(signals)]
 
     def bytes_needed(self, shape: RunShape) -> int:
-        return 4 * shape.epochs * shape.samples * shape.classes
+        return 4 * len(self.epochs_of(shape.epochs)) * shape.samples * shape.classes
 
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
-        return example.logits
+        return example.logits[np.array(self.epochs_of(shape.epochs)) - 1]
 
 
 @dataclass(frozen=True)
@@ -90,10 +127,11 @@ class TrainLogits(_Logits):
 
     kind: ClassVar[str] = "train_logits"
 
-    def recorder(self, context: RunContext) -> Recorder:
+    @classmethod
+    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
         from benchmark.record.recorders import TrainLogitsRecorder
 
-        return TrainLogitsRecorder(context, self.key)
+        return [TrainLogitsRecorder(context, *cls._recorded(signals, context))]
 
 
 @dataclass(frozen=True)
@@ -102,10 +140,11 @@ class EvalLogits(_Logits):
 
     kind: ClassVar[str] = "eval_logits"
 
-    def recorder(self, context: RunContext) -> Recorder:
+    @classmethod
+    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
         from benchmark.record.recorders import EvalLogitsRecorder
 
-        return EvalLogitsRecorder(context, self.key)
+        return [EvalLogitsRecorder(context, *cls._recorded(signals, context))]
 
 
 @dataclass(frozen=True)

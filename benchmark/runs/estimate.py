@@ -10,6 +10,7 @@ import torch
 
 from benchmark.networks import Backbone
 from benchmark.networks.loading import untrained_backbone
+from benchmark.record import EvalLogits, without_parts
 from benchmark.runs.plan import Plan
 
 IMAGES = 16  # in the batch
@@ -26,11 +27,13 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
         if unit in stores:
             seconds += images * cost.prefix_seconds / workers
             size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize
-        per_epoch = shape.samples * cost.step_seconds + images * cost.forward_seconds
+        per_epoch = shape.samples * cost.step_seconds + (images - shape.samples) * cost.forward_seconds
+        recorded = [signal.epochs_of(shape.epochs) for signal in unit.signals if isinstance(signal, EvalLogits)]
+        passes = len(set().union(*recorded)) * shape.samples * cost.forward_seconds
         streams = sum(signal.prefix_passes(shape) for signal in unit.signals) * shape.samples * cost.prefix_seconds
         at_a_time = min(workers, len(plan.to_train))
-        seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + streams) / at_a_time
-        size += sum(signal.bytes_needed(shape) for signal in unit.signals)
+        seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + passes + streams) / at_a_time
+        size += sum(signal.bytes_needed(shape) for signal in without_parts(unit.signals))
     return seconds, size
 
 

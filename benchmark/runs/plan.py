@@ -13,7 +13,7 @@ from benchmark.disk import ResultsFolder, provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
 from benchmark.networks.backbone import check_name, weights_identity
-from benchmark.record import Signal, open_record
+from benchmark.record import Signal, open_record, without_parts
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings, Unit, detector_id, joined, signals_for
 from detectors import Detector
@@ -134,7 +134,7 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
                 f"{argument} and {names[info.name]} are different data sets, and both are called '{info.name}', so "
                 "their results would be mixed up. Rename one of them, or run one at a time with another --results DIR."
             )
-    units = joined([unit for grid in study.grids for unit in _units_of(grid, infos, sources.weights_file)])
+    units = joined([unit for grid in study.grids for unit in _units_of(study, grid, infos, sources.weights_file)])
     to_train = {}
     for unit in units:
         with suppress(OSError):  # a record that cannot be read now counts as there: its unit fails later, and no other
@@ -149,14 +149,14 @@ def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
     if force or not folder.exists():
         return f"{unit.shape.epochs} epochs on {unit.shape.samples:,} samples"
     try:
-        recorded = open_record(folder).arrays
+        record = open_record(folder)
     except LincBenchError as error:
         return f"again: {error}"
-    missing = [signal.key for signal in unit.signals if signal.key not in recorded]
-    return f"again, to record {', '.join(missing)}" if missing else None
+    missing = without_parts([signal for signal in unit.signals if signal not in record])
+    return f"again, to record {', '.join(signal.key for signal in missing)}" if missing else None
 
 
-def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path | None) -> Iterator[Unit]:
+def _units_of(study: Study, grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path | None) -> Iterator[Unit]:
     """First those of all pairs of seeds, then the further trainings of each pair, for averages."""
     check_name(grid.backbone.name)
     backbone = replace(grid.backbone, weights=weights_identity(grid.backbone.name, weights_file))
@@ -183,9 +183,12 @@ def _units_of(grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path |
             recipe=recipe,
         )
         detectors = tuple(detector for detector in grid.detectors if detector.training == recipe)
-        yield (unit := Unit(run, info, signals_for(recipe, detectors), detectors, grid.trainings))
+        needed = signals_for(recipe, detectors)
+        of_all_epochs = [signal.whole for signal in needed] if study.by_epochs else []
+        signals = tuple(dict.fromkeys((*needed, *of_all_epochs)))
+        yield (unit := Unit(run, info, signals, detectors, grid.trainings))
         if detectors:
-            further += [replace(unit, run=again, trainings=0) for again in run.repeated(grid.trainings)]
+            further += [replace(unit, run=again, signals=needed, trainings=0) for again in run.repeated(grid.trainings)]
     yield from further
 
 

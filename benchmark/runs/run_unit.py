@@ -17,7 +17,7 @@ from benchmark.disk import atomic_folder, find_damage, is_transient, locked, wri
 from benchmark.errors import LincBenchError, error_message
 from benchmark.identity import settings_of
 from benchmark.networks.loading import set_up_torch
-from benchmark.record import open_record, write_record
+from benchmark.record import open_record, without_parts, write_record
 from benchmark.runs.plan import Sources, reason_to_train
 from benchmark.runs.scores import has_scores, limited, score_record
 from benchmark.runs.training_job import training_job
@@ -102,7 +102,8 @@ def train_unit(unit: Unit, sources: Sources) -> None:
         job = training_job(unit, sources, folder, partial(_note, unit, sources), paths.add)
         history, left_behind = run.recipe.run(job)
         labels, path = job.data.train.labels.cpu().numpy(), " and ".join(sorted(paths))
-        keys = chain((signal.key for signal in unit.signals), _keep_other_signals(unit, sources, folder))
+        stored = (signal.key for signal in without_parts(unit.signals))
+        keys = chain(stored, _keep_other_signals(unit, sources, folder))
         about = settings_of(run), labels, job.data.num_classes, history, left_behind
         write_record(folder, *about, keys, started, path, sources.commit)
 

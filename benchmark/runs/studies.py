@@ -61,6 +61,7 @@ class Study:
     name: str
     summary: str
     grids: tuple[Grid, ...]
+    by_epochs: bool = False  # also records what AUROC by the number of epochs read needs: logits of all epochs
     is_modified: bool = False  # by the command line
 
     def __post_init__(self) -> None:
@@ -169,6 +170,7 @@ STUDIES: tuple[Study, ...] = (
         "demo",
         "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
         (Grid(("digits",), (0.2,), seeds=SAME_NOISE, training=TrainingSettings(epochs=30, batch_size=64)),),
+        by_epochs=True,
     ),
     Study(
         "detection",

@@ -47,7 +47,7 @@ def train(
                 outputs.backward(seen.grad)  # type: ignore[no-untyped-call]
                 optimiser.step()
                 logits = outputs.detach()
-                for recorder in _clocked(recorders, history):
+                for recorder in _clocked(recorders, history, epoch):
                     recorder.after_batch(epoch, indices, logits)
                 loss_sum += loss.item() * len(indices)
                 correct += int((logits.argmax(1) == labels[indices]).sum())
@@ -58,7 +58,7 @@ def train(
         predict_train = Predict(lambda: _timed_pass(logits_by_batch(tail, data.train), history))
         with history.clock(END_OF_EPOCHS):
             objective.end_epoch(epoch, predict_train)
-        for recorder in _clocked(recorders, history):
+        for recorder in _clocked(recorders, history, epoch):
             recorder.after_epoch(epoch, predict_train)
         history.rows.append(row | _evaluate(tail, data, history))
         after_epoch(epoch)
@@ -83,10 +83,10 @@ def _optimiser(parameters: list[nn.Parameter], settings: TrainingSettings) -> to
     return optimiser
 
 
-def _clocked(recorders: Sequence[Recorder], history: History) -> Iterator[Recorder]:
+def _clocked(recorders: Sequence[Recorder], history: History, epoch: int | None = None) -> Iterator[Recorder]:
     """Each recorder in turn, while its clock runs."""
     for recorder in recorders:
-        with history.clock(recorder.charge):
+        with history.clock(recorder.charge(epoch)):
             yield recorder
 
 

@@ -17,7 +17,9 @@ from tests.speed.conftest import Note
 
 SAMPLES, CLASSES, EPOCHS = 165_466, 8, 70
 READS_LOGITS = [
-    detector for detector in DETECTORS if detector.needs and set(detector.needs) <= {TRAIN_LOGITS, EVAL_LOGITS, TRUST}
+    detector
+    for detector in DETECTORS
+    if detector.needs and {signal.whole for signal in detector.needs} <= {TRAIN_LOGITS, EVAL_LOGITS, TRUST}
 ]
 MEMORY_ABOVE_IDLE = 500e6
 
