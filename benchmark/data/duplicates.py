@@ -118,7 +118,7 @@ def duplicates_sentence(found: Duplicates, dataset: Dataset) -> str | None:
     if twins.any():
         example = _name(dataset, found.sizes[TRAIN] + found.sizes[VALIDATION] + int(twins.argmax()))
         have = f"{twins.sum():,} of {len(twins):,} test images have a duplicate in training or validation"
-        parts.append(f"{have} (such as {example}), so that test accuracy is too high")
+        parts.append(f"{have} (such as {example})")
     return "; ".join(parts)
 
 
