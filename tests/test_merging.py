@@ -3,6 +3,8 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,7 +14,9 @@ from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
-from benchmark.runs import run_unit, study_named
+from benchmark.evaluation import merging
+from benchmark.evaluation.evaluate import evaluate
+from benchmark.runs import Outcome, Sources, plan_study, run_unit, study_named
 from benchmark.runs.units import Unit
 from tests.conftest import QUICK_DETECTORS
 from tests.test_interruptions import Quick
@@ -114,3 +118,29 @@ def test_rows_are_merged_with_those_that_another_program_saved(unmodified: list[
     assert main(unmodified) == 0
     own = [line for line in rows_of(copied)["metrics"] if line.startswith("['mine'")]
     assert own == [line for line in before["metrics"] if line.startswith("['mine'")]
+
+
+def test_two_commands_that_end_at_the_same_time_write_each_pair_once(
+    quick: Quick, quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one writes its rows after the first has read what is there, or waits."""
+    shutil.copytree(quick_run, tmp_path / "results")
+    (tmp_path / "results" / "agreement.csv").unlink()
+    study = overridden(study_named("demo"), Overrides.from_options(command_line().parse_args([*quick])))
+    plan = plan_study(study, Sources(ResultsFolder(tmp_path / "results")))
+    outcomes = [Outcome(unit.run_id) for unit in plan.units]
+    second, real = Thread(target=evaluate, args=(plan, outcomes)), merging._with_older_pairs
+
+    def slowly(*arguments: Any) -> Any:
+        monkeypatch.setattr(merging, "_with_older_pairs", real)
+        read = real(*arguments)
+        second.start()
+        second.join(timeout=2)
+        return read
+
+    monkeypatch.setattr(merging, "_with_older_pairs", slowly)
+    evaluate(plan, outcomes)
+    second.join()
+    agreement = read_table(plan.sources.results, "agreement")
+    assert len(agreement)
+    assert not agreement.duplicated(["run", "line_up", "detector", "other"]).any()

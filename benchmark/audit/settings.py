@@ -25,7 +25,8 @@ class AuditSettings:
     workers: int = 1
 
     def training(self, samples: int) -> TrainingSettings:
-        return TrainingSettings(epochs=EPOCHS, batch_size=min(BATCH_SIZE, samples // 4))
+        batch_size = min(BATCH_SIZE, samples // 4)
+        return TrainingSettings(epochs=EPOCHS, batch_size=batch_size, head_init="torch")  # as in the trials
 
     def study(self, dataset: Path, samples: int) -> Study:
         """Training on the given labels of one data set, with no noise added."""

@@ -10,6 +10,7 @@ from functools import partial
 
 import pandas as pd
 
+from benchmark.disk import locked
 from benchmark.disk.tables import merge_rows, read_as_text, read_table
 from benchmark.evaluation.detection import TRAINING
 from benchmark.evaluation.run_rows import Rows
@@ -22,7 +23,12 @@ DIFFERENCES = ("minus_linc", "minus_linc_low", "minus_linc_high")
 
 
 def merge_plan(plan: Plan, rows: Rows) -> None:
-    """Writes the rows of a plan into the tables of its results folder."""
+    """Writes the rows of a plan into the tables of its results folder, while no other command does the same."""
+    with locked(plan.sources.results.locks, "evaluation"):
+        _merge(plan, rows)
+
+
+def _merge(plan: Plan, rows: Rows) -> None:
     before, after = _metrics_before(plan), {_entry(row): row for row in rows["metrics"]}
     for entry in after.keys() & before.keys():
         _keep_differences(before[entry], after[entry])

@@ -111,7 +111,13 @@ PAPER_DATASETS = (
 # Smaller than the paper's studies: four data sets and a ViT-S/14 at 112 px.
 SMALLEST = ("breastmnist", "pneumoniamnist")
 SMALL_BACKBONE = Backbone("vit_small_patch14_dinov2", image_size=112)
-SMALL = Grid((*SMALLEST, "dermamnist", "bloodmnist"), (0.2,), seeds=SAME_NOISE, backbone=SMALL_BACKBONE)
+SMALL = Grid(
+    (*SMALLEST, "dermamnist", "bloodmnist"),
+    (0.2,),
+    seeds=SAME_NOISE,
+    backbone=SMALL_BACKBONE,
+    training=TrainingSettings(head_init="torch"),
+)
 ONE_SEED = SEEDS[:1]
 # They cost more than the training itself: gradients of every image, or training in folds.
 COSTLY = ("VoG", "GraNd", "confident learning")
@@ -126,7 +132,6 @@ MAIN = Grid(
     (0.2,),
     seeds=SEEDS,
     backbone=Backbone(image_size=64),
-    training=TrainingSettings(head_init="small"),
     line_ups=CHEAP,
 )
 # The paper's shape, last block and head of a ViT, on the weights at hand.
@@ -169,7 +174,7 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "demo",
         "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
-        (Grid(("digits",), (0.2,), seeds=SAME_NOISE, training=TrainingSettings(epochs=30, batch_size=64)),),
+        (Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64)),),
         by_epochs=True,
     ),
     Study(

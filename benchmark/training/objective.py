@@ -34,7 +34,7 @@ class TrainingSettings:
     device: str = "cpu"
     plain: bool = False  # the whole network runs in every step, instead of its tail on cached features
     augment: bool = False  # random flips and crops of the training images
-    head_init: HeadInit = field(default="torch", metadata=later(1))
+    head_init: HeadInit = field(default="small", metadata=later(1, before="torch"))
     warm_up_steps: int = field(default=0, metadata=later(1))  # in which the learning rate rises from 0
     clip_norm: float = field(default=0.0, metadata=later(1))  # longest gradient of all trained parameters; 0: any
 
