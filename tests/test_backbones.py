@@ -249,7 +249,7 @@ def test_weights_that_are_on_no_hub_are_asked_for(fails: Callable[..., str], tmp
 def test_a_check_tells_good_weights_from_bad_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Without knowing what they are called."""
     digits = load_dataset("digits")
-    good = check_backbone(digits, Backbone(), None, 5e-4)
+    good = check_backbone(digits, Backbone(), None)
     state = read_state_dict(weights_path("tf_efficientnet_lite0", None))
     generator = torch.Generator().manual_seed(0)
     bad = {
@@ -257,12 +257,12 @@ def test_a_check_tells_good_weights_from_bad_ones(capsys: pytest.CaptureFixture[
         for name, tensor in state.items()
     }
     torch.save(bad, tmp_path / "shuffled.pth")
-    shuffled = check_backbone(digits, Backbone(), tmp_path / "shuffled.pth", 5e-4)
+    shuffled = check_backbone(digits, Backbone(), tmp_path / "shuffled.pth")
     assert shuffled.neighbour_accuracy < good.neighbour_accuracy
     assert good.neighbour_accuracy > 0.9 > good.largest_class
     assert good.first_steps["small"] < 1 < good.first_steps["timm"], "timm's own classifier is large here"
     assert good.first_steps["small"] < shuffled.first_steps["small"]
-    assert good == check_backbone(digits, Backbone(), None, 5e-4), "the same images every time"
+    assert good == check_backbone(digits, Backbone(), None), "the same images every time"
     assert main(["backbones", "check", "tf_efficientnet_lite0"]) == 0
     assert f"{good.neighbour_accuracy:.3f}" in capsys.readouterr().out
 
