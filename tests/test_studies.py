@@ -36,8 +36,10 @@ def test_further_trainings_have_the_same_wrong_labels_and_only_what_detectors_ne
     study = changed("demo", "--trainings", "3", "--detector", "AUM", "--seed", "1", "--seed", "2")
     units = plan_study(study, Sources(ResultsFolder(tmp_path))).units
     seeds = [(unit.run.seeds, unit.run.recipe.name, unit.trainings) for unit in units]
-    pairs = [((0, seed), recipe, 3) for seed in (1, 2) for recipe in ("standard", "linc")]
-    assert seeds == [*pairs, *(((0, seed), "standard", 0) for seed in (101, 201, 102, 202))], "pairs come first"
+    pairs = [((seed, seed), recipe, 3) for seed in (1, 2) for recipe in ("standard", "linc")]
+    assert seeds == [*pairs, *(((noise, noise + more), "standard", 0) for noise in (1, 2) for more in (100, 200))], (
+        "pairs come first"
+    )
 
 
 @pytest.mark.parametrize("by_epochs", [False, True])
