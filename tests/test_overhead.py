@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,7 +38,13 @@ from benchmark.overhead.charges import (
     terms_of,
     variant_for,
 )
-from benchmark.overhead.figures import CAPTIONS, overhead_drawings
+from benchmark.overhead.figures import (
+    CAPTIONS,
+    _quality_and_cost,
+    overhead_drawings,
+    pareto_front,
+    quality_against_cost,
+)
 from benchmark.overhead.growth import Point
 from benchmark.overhead.measure import RUNS_BETWEEN_BASELINES, Workbench, measure_round, measure_seconds
 from benchmark.overhead.memory import peak_memory
@@ -62,6 +69,7 @@ from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import DETECTORS, LINE_UPS, detector_named
 from detectors.confident_learning import CrossValidation
 from detectors.linc import LiNCRecipe
+from tests.made_up_study import about_run
 from tests.test_readme import OWN_DETECTOR
 
 NOTHING = RunRecord(np.zeros(0, dtype=np.int64), 2, 1, {})
@@ -505,13 +513,45 @@ def test_profile_makes_tables_figures_and_the_page(profiled: Path) -> None:
 def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -> None:
     growth = pd.DataFrame(GROWTH + IMAGENET)
     costs = pd.read_csv(profiled / "overhead.csv")
-    tables = {"overhead": costs, "overhead_growth": growth}
+    metrics = pd.DataFrame(
+        about_run("digits", 300, 0.2, seed, "standard")
+        | {"line_up": "original", "detector": name, "auroc": 0.9, "status": "ok", "backbone": costs["backbone"].iloc[0]}
+        for name in costs["detector"]
+        for seed in (0, 1)
+    )
+    tables = {"overhead": costs, "overhead_growth": growth, "metrics": metrics}
     once, again = ([drawing.render(False) for drawing in overhead_drawings(tables.__getitem__)] for _ in range(2))
     assert once == again
     assert [name for files in once for name in files] == [f"{name}.svg" for name in CAPTIONS]
     nothing = ResultsFolder(tmp_path / "nothing")
     assert not list(overhead_drawings(lambda name: read_table(nothing, name)))
     assert overhead_groups(lambda name: read_table(nothing, name)) == {}
+
+
+def test_quality_is_that_of_the_runs_with_the_most_detectors_and_the_front_is_what_nothing_cheaper_beats() -> None:
+    """VoG was measured on one of two data sets; on the other, others are not judged without it."""
+    quality = {"random": 0.5, "AUM": 0.9, "LiNC": 0.95, "EL2N": 0.93, "VoG": 0.7}
+    costs = pd.DataFrame(
+        {"line_up": "original", "path": "fast", "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": 30}
+        | {"batch_size": 64, "detector": name, "alone": alone}
+        for name, alone in {"random": 1e-4, "AUM": 0.004, "LiNC": 0.02, "EL2N": 0.27, "VoG": 0.7}.items()
+    )
+    metrics = pd.DataFrame(
+        about_run(dataset, 300, 0.2, 0, "standard")
+        | {"line_up": "original", "detector": name, "auroc": auroc - 0.1 * (dataset == "bloodmnist"), "status": "ok"}
+        for dataset in ("digits", "bloodmnist")
+        for name, auroc in quality.items()
+        if (name, dataset) != ("VoG", "bloodmnist")
+    )
+    ((title, points),) = _quality_and_cost(costs, metrics)
+    assert title.startswith("digits: EfficientNet-Lite0")
+    assert points["auroc"].to_dict() == quality
+    assert list(pareto_front(points).index) == ["random", "AUM", "LiNC"]
+    figure = quality_against_cost(costs, metrics)
+    assert figure is not None
+    assert {text.get_text() for text in figure.axes[0].texts} == set(quality)
+    plt.close(figure)
+    assert quality_against_cost(costs.assign(backbone="another"), metrics) is None
 
 
 def test_too_few_rounds_are_refused_with_a_reason(fails: Callable[..., str], tmp_path: Path) -> None:

@@ -107,14 +107,15 @@ def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
         axis.set_ylabel(axis.get_ylabel() if is_first else "")
 
 
-def stretch_towards_one(axes: list[Axes], lowest: float, highest: float) -> None:
-    """The x axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
+def stretch_towards_one(axes: list[Axes], lowest: float, highest: float, along: str = "x") -> None:
+    """An axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
     highest = min(highest + (1 - highest) / 4, 0.9998)
     ticks = [tick for tick in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999) if lowest < tick < highest]
     for axis in axes:
-        axis.set_xscale("function", functions=(lambda x: -np.log10(np.clip(1 - x, 1e-4, None)), lambda y: 1 - 10.0**-y))
-        axis.set_xlim(lowest, highest)
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], size=6.5)
+        set_scale, set_limits, set_ticks = (getattr(axis, f"set_{along}{part}") for part in ("scale", "lim", "ticks"))
+        set_scale("function", functions=(lambda x: -np.log10(np.clip(1 - x, 1e-4, None)), lambda y: 1 - 10.0**-y))
+        set_limits(lowest, highest)
+        set_ticks(ticks, [f"{tick:g}" for tick in ticks], size=6.5)
         axis.minorticks_off()
 
 

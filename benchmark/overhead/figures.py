@@ -22,12 +22,24 @@ from benchmark.display.canvas import (
     legend_below,
     line_style,
     panels,
+    stretch_towards_one,
 )
 from benchmark.overhead.tables import OWN_STATE, SETTING, percent, short_titles
 from benchmark.reference import DETECTOR
+from benchmark.wording import dataset_title, describe_setting
 
 PARTS = {"objective": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
+RATE = 0.2  # of wrong labels, at which quality is read
+AS_PROFILED = ["backbone", "image_size", "epochs", "batch_size"]
+GAP, LETTER = 0.045, 0.014  # between two labels, and the width of a letter, as shares of a panel
 CAPTIONS = {
+    "quality_against_cost": (
+        "AUROC from one training over what a detector adds to the cost of that training if it is used alone, in units "
+        f"of one standard training on cached features. {DETECTOR} is the star. The line is the Pareto front: nothing "
+        "that is cheaper finds more. AUROCs are means over pairs of seeds, then over the data sets in the title, at "
+        f"{RATE:.0%} symmetric noise, of the runs that the most detectors were measured in; costs are means over the "
+        "data sets that were profiled with this network, in the same setting if that was profiled."
+    ),
     "overhead_by_detector": (
         "What each detector adds to standard training (100 %) when it is used alone: its own objective, the recording "
         "of its signals and its scoring, as medians over rounds, with the 95 % interval of their sum. The open diamond "
@@ -43,9 +55,91 @@ CAPTIONS = {
 
 def overhead_drawings(read: Callable[[str], pd.DataFrame]) -> Iterator[Drawing]:
     """The figures there is data for; `read` returns the rows of a CSV table by name."""
-    for draw, table in ((overhead_by_detector, "overhead"), (overhead_growth, "overhead_growth")):
-        if not read(table).empty:
-            yield Drawing(draw.__name__, draw, (read(table),), CAPTIONS[draw.__name__])
+    figures: tuple[tuple[Callable[..., Figure | None], tuple[str, ...]], ...] = (
+        (quality_against_cost, ("overhead", "metrics")),
+        (overhead_by_detector, ("overhead",)),
+        (overhead_growth, ("overhead_growth",)),
+    )
+    for draw, tables in figures:
+        if not read(tables[0]).empty:
+            yield Drawing(draw.__name__, draw, tuple(map(read, tables)), CAPTIONS[draw.__name__])
+
+
+def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure | None:
+    """AUROC over added cost: a panel per network, a point per detector, and the Pareto front."""
+    groups = list(_quality_and_cost(costs, metrics))
+    if not groups:
+        return None
+    figure, axes = panels(len(groups), (4.6, 3.3), columns=2, entries=2)
+    for (title, points), axis in zip(groups, axes, strict=True):
+        axis.set_xscale("log")
+        axis.set_xlim(points["cost"].min() / 2, 12 * points["cost"].max())
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        stretch_towards_one([axis], points["auroc"].min() - 0.08, points["auroc"].max(), along="y")
+        _front(axis, points)
+        _labelled_points(axis, points)
+        axis.set_title(fill(title, 70))
+        axis.set(xlabel="added cost (standard trainings)", ylabel="AUROC from one training")
+        axis.grid(linewidth=0.4)
+    star = Line2D([], [], color=COLOURS[3], marker="*", markersize=9, linestyle="", label=DETECTOR)
+    front = Line2D([], [], color="0.7", linewidth=1.5, label="Pareto front: nothing cheaper finds more")
+    figure.legend(handles=[star, front], loc="outside lower center", ncols=2)
+    sns.despine(figure)
+    return figure
+
+
+def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Of each network that was profiled, under a title: the AUROC and the added cost of every detector.
+
+    Of several ways to train it, the one with the most data sets; of its runs, those with the most detectors.
+    """
+    costs = costs[costs["path"] == "fast"]  # what a detector costs alone does not depend on the line-up
+    rows = metrics[(metrics["line_up"] == "original") & (metrics["noise"] == "symmetric") & (metrics["status"] == "ok")]
+    rows = rows[np.isclose(rows["rate"], RATE) & rows["detector"].isin(costs["detector"])]
+    for backbone, own in rows[rows["backbone"].isin(costs["backbone"])].groupby("backbone"):
+        own = own[own["protocol"] == own.groupby("protocol")["dataset"].nunique().idxmax()]
+        aurocs = own.pivot_table("auroc", ["dataset", "noise_seed", "training_seed"], "detector")
+        measured = aurocs.notna().sum(axis=1)
+        means = aurocs[measured == measured.max()].dropna(axis=1).groupby("dataset").mean()
+        paid = costs[costs["backbone"] == backbone]
+        is_same = (paid[AS_PROFILED] == own.iloc[0][AS_PROFILED]).all(axis=1)
+        cost = (paid[is_same] if is_same.any() else paid).groupby("detector")["alone"].mean()
+        setting = describe_setting(own.iloc[0], ("backbone", "image_size", "epochs"))
+        title = f"{', '.join(map(dataset_title, means.index))}: {setting}"
+        yield title, pd.DataFrame({"auroc": means.mean(), "cost": cost[cost > 0]}).dropna()
+
+
+def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
+    """Points such that every one that is as cheap has a lower AUROC; the cheapest first."""
+    ordered = points.sort_values(["cost", "auroc"], ascending=[True, False])
+    return ordered[ordered["auroc"] > ordered["auroc"].cummax().shift(fill_value=-1.0)]
+
+
+def _front(axis: Axes, points: pd.DataFrame) -> None:
+    front = pareto_front(points)
+    x, y = [*front["cost"], points["cost"].max()], [*front["auroc"], front["auroc"].iloc[-1]]
+    axis.step(x, y, where="post", color="0.7", linewidth=1.5, zorder=1)
+
+
+def _labelled_points(axis: Axes, points: pd.DataFrame) -> None:
+    """Labels stand to the right of their points, or below that where another label or point is in the way."""
+    shares = (axis.transData + axis.transAxes.inverted()).transform(points[["cost", "auroc"]])
+    line: dict[str, Any] = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
+    paper: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8}
+    labels: list[tuple[float, float, float]] = []  # where they begin and end, and how high they are
+    for name, (x, y) in sorted(zip(points.index, shares, strict=True), key=lambda item: -item[1][1]):
+        is_own = name == DETECTOR
+        shape: dict[str, Any] = {"marker": "*", "markersize": 10} if is_own else {"marker": "o", "markersize": 4}
+        axis.plot(*points.loc[name, ["cost", "auroc"]], color=COLOURS[3 if is_own else 0], **shape, zorder=3)
+        end = x + 0.025 + LETTER * len(str(name))
+        taken = [other for left, right, other in labels if left < end and x < right]
+        taken += [other for left, other in shares if x < left < end]
+        at = next(place for place in np.arange(y, -9, -GAP / 8) if all(abs(place - other) >= GAP for other in taken))
+        labels.append((x, end, at))
+        axis.annotate(
+            str(name), (x, y), (x + 0.025, at), "axes fraction", va="center", size=7,
+            fontweight="bold" if is_own else "normal", arrowprops=line, bbox=paper,
+        )  # fmt: skip
 
 
 def overhead_by_detector(rows: pd.DataFrame) -> Figure:
