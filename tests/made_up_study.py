@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, STUDY_TABLES
+from benchmark.disk.schema import ABOUT_RUNS, OF_STUDY, STUDY_TABLES, TABLES
 from benchmark.disk.tables import merge_rows
 
 Tables = dict[str, pd.DataFrame]
@@ -48,6 +48,8 @@ def made_up_study(
             if recipe == "linc":
                 _trust_rows(rows, about, rng)
     tables = {table.name: _complete(pd.DataFrame(rows[table.name]), table.columns) for table in STUDY_TABLES}
+    for name in ("duplicates", "label_errors"):
+        tables[name] = _complete(pd.DataFrame({"dataset": list(datasets)}), TABLES[name].columns)
     better = tables["metrics"][["auroc", "auroc_low", "auroc_high"]].add(0.01).clip(upper=1)
     return tables | {"averaged": tables["metrics"].assign(runs_averaged=3, **better)}
 

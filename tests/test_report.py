@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from benchmark.cli.command_line import main
+from benchmark.disk import TABLES
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.tables import merge_rows
 from benchmark.display.canvas import Drawing
 from benchmark.display.tables import are_numbers, as_latex, as_markdown, escape_latex, in_cells, mean_and_spread
 from benchmark.report import readme
@@ -86,6 +88,16 @@ def test_a_changed_row_makes_again_what_shows_it_with_the_bytes_of_a_full_report
         shutil.copy(table, clean)
     report(clean)
     assert files(clean) == files(folder)
+
+
+def test_a_study_shows_the_duplicates_of_its_own_data_sets(folder: Path) -> None:
+    rows = [dict.fromkeys(TABLES["duplicates"].columns, 1) | {"dataset": name} for name in ("digits", "others")]
+    merge_rows(ResultsFolder(folder), "duplicates", rows, lambda old: old["dataset"] == "digits")
+    report(folder)
+    text = (folder / "tables" / "made-up" / "duplicates.md").read_text()
+    assert "| digits | 1 |" in text
+    assert "others" not in text
+    assert "Images that a data set has twice" in (folder / "report.html").read_text()
 
 
 def test_a_file_that_was_edited_or_deleted_is_made_again(folder: Path, drawn: list[str]) -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 from benchmark.disk.tables import join_runs
 from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.tables import effort_table
-from benchmark.report.study_tables import accuracy_summary, auc_table, detection_summary, study_groups
+from benchmark.report.study_tables import accuracy_summary, accuracy_table, auc_table, detection_summary, study_groups
 from benchmark.wording import (
     by_setting,
     dataset_title,
@@ -70,6 +70,51 @@ def test_accuracy_has_a_row_per_recipe_and_a_column_per_rate() -> None:
     assert cell.endswith(f"({own['best_test'].mean():.3f})")
     assert "64 px" in in_common(accuracy)
     assert "%" not in in_common(accuracy), "rates differ"
+
+
+WITHOUT = {"best_test_without_twins": 0.7, "last_test_without_twins": 0.6}
+
+
+def test_accuracy_without_duplicates_stands_beside_the_whole_where_it_differs() -> None:
+    whole = STUDY["accuracy"].query("rate == 0.2")
+    same = whole.assign(best_test_without_twins=whole["best_test"], last_test_without_twins=whole["last_test"])
+    other = same[same["dataset"] == "digits"].assign(**WITHOUT)
+    accuracy = pd.concat([same[same["dataset"] != "digits"], other])
+    (_, table), (title, without) = study_groups(STUDY | {"accuracy": accuracy})["accuracy-summary"].tables
+    assert list(without.columns) == list(table.columns)
+    assert without["data set"].tolist() == ["digits"] * 2, "no other data set has duplicates in training"
+    assert without["20% noise"].tolist() == ["0.600 ± 0.000 (0.700)"] * 2
+    assert "a duplicate in training" in title
+    column = accuracy_table(other).set_index("recipe")["last epoch, without duplicates"]
+    assert column.to_dict() == dict.fromkeys(("standard", "linc"), "0.6000 ± 0.0000")
+    assert "last epoch, without duplicates" not in accuracy_table(same[same["dataset"] == "digits"])
+
+
+def test_accuracy_without_duplicates_is_a_mean_over_the_same_runs_or_missing() -> None:
+    """An older version did not know it."""
+    accuracy = STUDY["accuracy"].query("dataset == 'digits' and rate == 0.2").assign(**WITHOUT)
+    is_older = (accuracy["recipe"] == "linc") & (accuracy["training_seed"] == 1)
+    accuracy.loc[is_older, list(WITHOUT)] = float("nan")
+    column = accuracy_table(accuracy).set_index("recipe")["last epoch, without duplicates"]
+    assert column.to_dict() == {"standard": "0.6000 ± 0.0000", "linc": "–"}
+    accuracy[list(WITHOUT)] = float("nan")
+    assert "last epoch, without duplicates" not in accuracy_table(accuracy)
+
+
+def test_duplicates_have_a_row_per_data_set_and_their_pairs_with_two_labels_are_listed() -> None:
+    counts = {"images": 1234, "exact_groups": 3, "near_pairs": 5, "pairs_with_two_labels": 12}
+    counts |= {"test_images": 200, "test_twins_in_training": 7, "threshold": 0.99}
+    pair = {"data": "d", "split": "train", "index": 4, "label": 0, "other_split": "test", "other_index": 9}
+    errors = [{"dataset": name, **pair, "other_label": 1, "correlation": 1.0} for name in ("breastmnist",) * 12]
+    tables = {"duplicates": pd.DataFrame([{"dataset": "breastmnist"} | counts]), "label_errors": pd.DataFrame(errors)}
+    group = study_groups(STUDY | tables)["duplicates"]
+    (_, table), (_, pairs) = group.tables
+    assert table.iloc[0].tolist() == ["BreastMNIST", "1,234", "3", "5", "12", "7 (of 200)"]
+    assert pairs.iloc[0].tolist() == ["BreastMNIST", "train 4", 0, "test 9", 1, "1.0000"]
+    assert len(pairs) == 10
+    assert "correlate above 0.99." in group.notes[0]
+    none = {name: STUDY[name][:0] for name in tables}
+    assert "duplicates" not in study_groups(STUDY | none)
 
 
 def test_effort_has_a_row_per_data_set() -> None:

@@ -110,13 +110,16 @@ class Rows(dict[str, pd.DataFrame]):
         return self[name]
 
     def of_study(self, study: str, runs: Collection[str] | None = None) -> "Rows":
-        """Of all its runs, or of those that are named."""
+        """Of all its runs, or of those that are named; of its data sets, where rows are of no run."""
 
         def pick(name: str) -> pd.DataFrame:
             rows = self[name]
+            if "run" not in rows:
+                return rows[rows["dataset"].isin(own["runs"]["dataset"])]
             return rows[(rows["study"] == study) & (rows["run"].isin(runs) if runs else True)]
 
-        return Rows(pick)
+        own = Rows(pick)
+        return own
 
 
 def _in_order(studies: Collection[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables of one study: detection, accuracy, corrections."""
+"""The tables of one study: detection, accuracy, corrections, duplicates."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -6,10 +6,18 @@ from functools import partial
 import pandas as pd
 
 from benchmark import reference
-from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
+from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
 from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
 from benchmark.statistics.hierarchical import EQUIVALENT
-from benchmark.wording import FULL_TITLE, IN_TITLES, by_setting, describe_setting, in_common, varying_columns
+from benchmark.wording import (
+    FULL_TITLE,
+    IN_TITLES,
+    by_setting,
+    dataset_title,
+    describe_setting,
+    in_common,
+    varying_columns,
+)
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
 RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
@@ -27,6 +35,14 @@ AVERAGED = (
     "Each pair of seeds was trained several times on the same wrong labels, and the scores of every detector are means "
     "over these trainings. That costs as many trainings, so these AUROCs are not compared with those of one training."
 )
+WITHOUT_TWINS = {"best_test": "best_test_without_twins", "last_test": "last_test_without_twins"}
+WITHOUT_DUPLICATES = "Without duplicates: without test images that have a duplicate in training."
+DUPLICATES = (
+    "Copies have equal pixels; the pixels of near pairs correlate above {:g}. If two duplicates have different labels, "
+    "one of the labels is wrong (label_errors.csv lists them). A test image that has a duplicate in training measures "
+    "memory, not generalisation."
+)
+MOST_PAIRS = 10  # of a data set
 EPOCHS = "Scored as if training had ended after that many epochs; means over runs."
 
 
@@ -42,6 +58,7 @@ def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
             f"{reference.DETECTOR} as a corrector",
             _per_setting(tables["corrections"], f"{reference.DETECTOR} as a corrector", corrections_table),
         ),
+        "duplicates": duplicates_group(tables["duplicates"], tables["label_errors"]),
     }
     return {name: group for name, group in groups.items() if group.tables}
 
@@ -59,6 +76,9 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
         groups["summary"] = Group("Detection in every setting", in_all, notes, for_print=True)
     if accuracy["setting"].nunique() > 1:
         in_all = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
+        if len(without := without_twins(accuracy)):
+            title = f"Test accuracy without images that have a duplicate in training: {in_common(without)}"
+            in_all.append((title, accuracy_summary(without)))
         notes = [spread_note(accuracy), EPOCH]
         groups["accuracy-summary"] = Group("Accuracy in every setting", in_all, notes, for_print=True)
     groups["auc"] = Group(
@@ -80,7 +100,7 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     groups["accuracy"] = Group(
         "Test accuracy",
         _per_setting(accuracy, "Test accuracy", accuracy_table),
-        [spread_note(accuracy)],
+        [spread_note(accuracy), *([WITHOUT_DUPLICATES] if len(without_twins(accuracy)) else [])],
         for_print="accuracy-summary" not in groups,
     )
     return groups
@@ -227,7 +247,51 @@ def accuracy_table(accuracy: pd.DataFrame) -> pd.DataFrame:
         "test_by_noisy_validation": "by noisy validation",
         "test_by_clean_validation": "by clean validation (oracle)",
     }
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {"recipe": recipe, "runs": len(rows)} | _cells(rows, columns)
         for recipe, rows in accuracy.groupby("recipe", sort=False)
+    )
+    without = without_twins(accuracy).groupby("recipe")["last_test"].agg(mean_and_spread)
+    if len(without):
+        table.insert(4, "last epoch, without duplicates", table["recipe"].map(without).fillna(MISSING))
+    return table
+
+
+def without_twins(accuracy: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the accuracy on test images without a duplicate in training, where that is another and always known.
+
+    Always: for every run that is averaged, so that both means are over the same runs.
+    """
+    usual, without = accuracy[list(WITHOUT_TWINS)], accuracy[list(WITHOUT_TWINS.values())]
+    is_known = without.notna().all(axis=1).groupby([accuracy["setting"], accuracy["recipe"]]).transform("all")
+    differs = (usual.to_numpy() != without).any(axis=1) & is_known
+    in_dataset = differs.groupby(accuracy["dataset"]).transform("any")
+    return accuracy.assign(**without.set_axis(usual.columns, axis=1))[is_known & in_dataset]
+
+
+def duplicates_group(duplicates: pd.DataFrame, label_errors: pd.DataFrame) -> Group:
+    """A row per data set, and its most similar pairs with two labels."""
+    heads = {
+        "images": "images",
+        "exact_groups": "groups of copies",
+        "near_pairs": "near pairs",
+        "pairs_with_two_labels": "pairs with two labels",
+        "test_twins_in_training": "test images also in training",
+    }
+    counts = duplicates[[*heads, "test_images"]].map("{:,}".format).astype(str)
+    counts["test_twins_in_training"] += " (of " + counts.pop("test_images") + ")"
+    counts.insert(0, "data set", duplicates["dataset"].map(dataset_title))
+    listed = label_errors.groupby(["dataset", "data"], sort=False).head(MOST_PAIRS)
+    pairs = {
+        "data set": listed["dataset"].map(dataset_title),
+        "image": listed["split"] + " " + listed["index"].astype(str),
+        "label": listed["label"],
+        "duplicate": listed["other_split"] + " " + listed["other_index"].astype(str),
+        "its label": listed["other_label"],
+        "correlation": listed["correlation"].map("{:.4f}".format),
+    }
+    title = f"Duplicates with different labels, up to {MOST_PAIRS} pairs of a data set"
+    tables = titled("Images that a data set has twice", counts.rename(columns=heads))
+    return Group(
+        "Duplicates", tables + titled(title, pd.DataFrame(pairs)), [DUPLICATES.format(duplicates["threshold"].min())]
     )
