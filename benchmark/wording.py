@@ -58,6 +58,9 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "batch_size": "batch {}".format,
     "learning_rate": "learning rate {:g}".format,
     "weight_decay": "weight decay {:g}".format,
+    "head_init": lambda init: f"head as in {init}" if init in ("timm", "torch") else "",
+    "warm_up_steps": lambda steps: f"{steps:g} steps of warm-up" if steps > 0 else "",
+    "clip_norm": lambda norm: f"gradients clipped at {norm:g}" if norm > 0 else "",
     "images": lambda images: "" if images == "cached" else images,
     "device": "on {}".format,
 }
@@ -65,7 +68,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
 
 SETTING = ["dataset", "noise", "rate", "backbone", "image_size", "epochs", "setting"]  # runs alike but for seed, recipe
 FULL_TITLE = ("dataset", "rate", "noise", "backbone", "image_size", "epochs", "batch_size", "images")
-IN_TITLES = (*FULL_TITLE, "learning_rate", "weight_decay")
+IN_TITLES = (*FULL_TITLE, "learning_rate", "weight_decay", "head_init", "warm_up_steps", "clip_norm")
 
 
 def describe_setting(row: "pd.Series", columns: Sequence[str]) -> str:

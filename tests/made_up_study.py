@@ -71,7 +71,8 @@ def about_run(dataset: str, samples: int, rate: float, seed: int, recipe: str) -
         "study": "made-up", "run": f"{dataset}-{rate}-t{seed}-{recipe}", "dataset": dataset, "classes": 10,
         "samples": samples, "noise": "symmetric", "rate": rate, "noise_seed": 0, "training_seed": seed,
         "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": EPOCHS, "batch_size": 64,
-        "learning_rate": 5e-4, "weight_decay": 1e-4, "images": "cached", "recipe": recipe, "recipe_name": recipe,
+        "learning_rate": 5e-4, "weight_decay": 1e-4, "images": "cached", "head_init": "small",
+        "warm_up_steps": 0, "clip_norm": 0, "recipe": recipe, "recipe_name": recipe,
         "recipe_options": "", "setting": f"{dataset}{rate}", "protocol": "p", "true_rate": rate,
     }  # fmt: skip
 
@@ -129,6 +130,11 @@ def _trust_rows(rows: dict[str, list[Row]], about: Row, rng: np.random.Generator
             about | {"subset": subset, "from": edges[i], "to": edges[i + 1], "count": counts[i]} for i in range(40)
         ]
     rows["mixtures"] += [about | {"component": i, "mean": mean} for i, mean in enumerate((0.4, 0.52, 0.63))]
+    rows["first_batches"] += [
+        about | {"class": name, "batch": batch, "gradient": sign / batch}
+        for name, sign in (("0", 1), ("1", -1))
+        for batch in range(1, 6)
+    ]
     rows["corrections"] += [
         about | {"warm_up": WARM_UP, "soft_epochs": SOFT, "class": name} for name in ("all", "0", "1")
     ]

@@ -16,8 +16,8 @@ Named = str | tuple[str, str]  # a recipe or detector, and its changed options a
 
 SETTING = {
     "study": "ablation", "noise": "symmetric", "classes": 2, "samples": 546, "learning_rate": 5e-4,
-    "weight_decay": 1e-4, "batch_size": 128, "image_size": 112, "backbone": "vit_small_patch14_dinov2", "epochs": 70,
-    "noise_seed": 0, "images": "cached",
+    "weight_decay": 1e-4, "batch_size": 128, "image_size": 64, "backbone": "tf_efficientnet_lite0", "epochs": 70,
+    "noise_seed": 0, "images": "cached", "head_init": "small", "warm_up_steps": 0, "clip_norm": 0,
 }  # fmt: skip
 AUROCS: dict[Named, float] = {
     "LiNC": 0.93, "AUM": 0.96, "DataMaps": 0.9, "EL2N": 0.91, "forgetting": 0.6, "post-hoc trust": 0.935,

@@ -169,7 +169,7 @@ USUAL = [
     "PRECIOUS/thesis.md",
     "GIVEN/new",
     "demo",
-    "medmnist-auc",
+    "detection",
     "digits",
 ]
 USUAL += [

@@ -65,7 +65,7 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "an infinite rate": (with_cell(4, 6, b"inf"), "line 4, has 'inf' in the column rate"),
     "a date": (with_cell(2, 4, b"Jan 24"), "line 2, has 'Jan 24' in the column samples"),
     "a huge number": (with_cell(2, 4, b"9" * 400), "in the column samples, where a whole number"),
-    "options that are no JSON": (with_cell(3, 18, b"{"), "line 3, has '{' in the column recipe_options"),
+    "options that are no JSON": (with_cell(3, 21, b"{"), "line 3, has '{' in the column recipe_options"),
     "a missing column": (in_line(1, lambda cells: cells.pop(6)), "lacks the columns rate"),
     "a column twice": (in_line(1, lambda cells: cells.insert(2, cells[1])), "line 1, has columns twice: run"),
     "another column": (in_line(1, lambda cells: cells.append(b"x")), "has columns that no table has: x"),

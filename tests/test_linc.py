@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from benchmark.data.labelled import LabelledFeatures, TrainingData
+from benchmark.evaluation.trust import FIRST, first_batches_share, first_gradients, log_mixture
 from benchmark.identity import settings_of
 from benchmark.record import RunRecord
 from benchmark.record.recorders import Predict
 from benchmark.training import CrossEntropy, TrainingSettings
+from benchmark.training.loop import sample_orders
 from detectors.linc import (
     COMPONENT,
     CORRECTED_LABELS,
@@ -248,3 +250,43 @@ def test_constant_trust_gives_no_noisy_cluster() -> None:
     assert not objective.is_noisy.any()
     assert (signals[COMPONENT] == -1).all()
     assert (signals[CORRECTED_LABELS] == 0).all()
+
+
+def test_the_gradients_of_the_first_epoch_follow_from_its_trust() -> None:
+    logits, labels, _ = planted()
+    settings, recipe = TrainingSettings(epochs=12, batch_size=100, seed=3), LiNCRecipe(trust_rate=0.5)
+    objective, batches = LiNCObjective(recipe, labels, settings), next(sample_orders(3, 300)).split(100)
+    for batch in batches:
+        objective.loss(1, batch, logits[batch])
+    objective.end_epoch(1, Predict(lambda: [logits]))
+    record = RunRecord(labels.numpy(), 3, 12, {TRUST.key: objective.trust_history_EN})
+    gradients, rows = trust_gradient(logits.log_softmax(1), labels), first_gradients(record, recipe, settings)
+    assert [(row["class"], row["batch"]) for row in rows] == [(name, batch) for name in "012" for batch in (1, 2, 3)]
+    for row in rows:
+        batch = batches[row["batch"] - 1]
+        members = batch[labels[batch] == int(row["class"])]
+        assert row["gradient"] == pytest.approx(gradients[members].mean().item(), abs=1e-3)
+    assert first_gradients(record, LiNCRecipe(trust_from_epoch=2), settings) == []
+
+
+def test_the_share_of_the_noisy_component_that_came_first() -> None:
+    settings = TrainingSettings(epochs=12, batch_size=20, seed=3)
+    order = next(sample_orders(3, 300)).numpy()
+    component = np.full(300, 2, dtype=np.int8)
+    component[order[20 * FIRST - 30 : 20 * FIRST + 10]] = 0
+    record = RunRecord(np.zeros(300, dtype=np.int64), 3, 12, {COMPONENT.key: component})
+    shares = first_batches_share(record, settings)
+    assert shares == pytest.approx({"in_first_batches": 20 * FIRST / 300, "noisy_in_first_batches": 0.75})
+    assert first_batches_share(record, TrainingSettings(epochs=12, batch_size=100, seed=3)) == {}, "all are in these"
+
+
+def test_a_mixture_of_the_distance_from_the_highest_trust() -> None:
+    rng = np.random.default_rng(0)
+    is_mislabelled = np.arange(400) < 80
+    distance = np.exp(rng.normal(np.where(is_mislabelled, -1.5, -5.0), 0.4))
+    trust_EN = np.repeat((0.95 - distance)[None], 12, axis=0)
+    record = RunRecord(np.zeros(400, dtype=np.int64), 3, 12, {TRUST.key: trust_EN})
+    found = log_mixture(record, LiNCRecipe(), is_mislabelled)
+    assert found["log_precision"] == 1.0
+    assert 0.5 < found["log_recall"] <= 1.0, "three components may share the mislabelled samples"
+    assert log_mixture(record, LiNCRecipe(components=2), is_mislabelled)["log_recall"] == 1.0

@@ -16,7 +16,7 @@ MORE = DETECTORS | {
     "forgetting": ("standard", 0.7),
 }
 RECIPES = ("standard", "linc", "cross-validation")
-AS_IN_THE_PAPER = {"epochs": 70, "batch_size": 128, "study": "medmnist-auc"}
+AS_IN_THE_PAPER = {"epochs": 70, "batch_size": 128, "study": "detection"}
 
 
 def like_the_paper(tables: Tables, batch_size: bool = True) -> Tables:
@@ -55,7 +55,7 @@ def of_recipe(name: str, setting: str | None) -> Callable[[pd.DataFrame], pd.Ser
 
 
 def report(tables: Tables) -> None:
-    study, paper = StudyPart(tables, "medmnist-auc"), PaperPart(tables)
+    study, paper = StudyPart(tables, "detection"), PaperPart(tables)
     for part in (study, paper):
         assert part.groups is not None
         part.shown()

@@ -85,8 +85,9 @@ def test_figures_of_one_data_set_and_rate_have_short_names() -> None:
 
 def test_an_ablation_shows_its_changes_in_one_figure_and_its_usual_setting_in_the_others() -> None:
     drawn = drawings(ablation())
-    assert not [name for name in drawn if "batch" in name]
-    assert [name for name, one in drawn.items() if "batch 32 or 64" in one.caption] == ["variants"]
+    of_all = ["variants", "first_batches"]
+    assert [name for name in drawn if "batch" in name] == ["first_batches"], "and none of another batch size"
+    assert [name for name, one in drawn.items() if "batch 32 or 64" in one.caption] == of_all
     figure = drawn["variants"].draw(*drawn["variants"].rows)
     assert figure is not None
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]

@@ -21,12 +21,15 @@ def changed(study: str, *options: str) -> Study:
 
 
 def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: Path) -> None:
-    study = study_named("medmnist-auc")
+    study = study_named("detection")
     plan = plan_study(study, Sources(ResultsFolder(tmp_path)))
     ids = [unit.run.run_id for unit in plan.units]
-    assert len(ids) == len(set(ids)) == 4 * 3 * 2 + 2, "four data sets, three seeds, two recipes; two runs in folds"
+    assert len(ids) == len(set(ids)) == 5 * 5 * 2 + 3 * 3 * 2, (
+        "data sets, pairs of seeds, recipes; in folds, and LiNC that starts later"
+    )
     vog = [unit for unit in plan.units if detector_named("VoG") in unit.detectors]
-    assert {(unit.run.dataset, unit.run.training.seed) for unit in vog} == {("breastmnist", 0), ("pneumoniamnist", 0)}
+    assert {unit.run.dataset for unit in vog} == {"breastmnist", "pneumoniamnist", "dermamnist"}
+    assert {unit.run.seeds for unit in vog} == {(0, 0), (1, 1), (2, 2)}
     assert all(detector_named("AUM") in unit.detectors for unit in vog), "what the other grid scores is scored too"
     for unit in plan.units:
         assert {signal for detector in unit.detectors for signal in detector.needs} <= set(unit.signals)
@@ -58,48 +61,40 @@ def test_every_study_can_be_planned_without_data(study: Study, tmp_path: Path) -
 
 def test_the_accuracy_study_reads_the_records_of_the_detection_study(tmp_path: Path) -> None:
     sources = Sources(ResultsFolder(tmp_path))
-    names = ("medmnist-auc", "medmnist-accuracy")
+    names = ("detection", "accuracy")
     one, other = ({unit.run for unit in plan_study(study_named(name), sources).units} for name in names)
     shared = one & other
-    assert len(shared) == 4 * 3 * 2, "20 % noise is trained once"
+    assert len(shared) == 5 * 3 * 2, "20 % noise is trained once"
 
 
 def test_chosen_data_sets_stay_in_the_grids_that_have_them() -> None:
-    study = changed("medmnist-accuracy", "--dataset", "dermamnist")
-    assert study.datasets == ("dermamnist",)
-    assert {grid.noise for grid in study.grids} == {"symmetric"}, "the grid of two classes has nothing left"
-    assert study.name == "medmnist-accuracy-modified"
+    study = changed("detection", "--dataset", "bloodmnist")
+    assert [grid.datasets for grid in study.grids] == [("bloodmnist",)], "the grid of three others has nothing left"
+    assert study.name == "detection-modified"
 
 
 def test_a_file_can_stand_for_a_data_set_of_the_study() -> None:
-    options = ("--dataset", "breastmnist", "--dataset", "bloodmnist=a/b=c.npz", "--name", "medmnist-accuracy")
-    study = changed("medmnist-accuracy", *options)
-    assert [grid.datasets for grid in study.grids] == [
-        ("breastmnist", "a/b=c.npz"),
-        ("breastmnist", "a/b=c.npz"),
-        ("breastmnist",),
-    ]
-    assert (study.name, study.is_modified) == ("medmnist-accuracy", True)
+    options = ("--dataset", "breastmnist", "--dataset", "bloodmnist=a/b=c.npz", "--name", "detection")
+    study = changed("detection", *options)
+    assert [grid.datasets for grid in study.grids] == [("breastmnist", "a/b=c.npz"), ("breastmnist",)]
+    assert (study.name, study.is_modified) == ("detection", True)
 
 
 def test_a_data_set_that_the_study_has_not_joins_every_grid() -> None:
-    study = changed("medmnist-auc", "--dataset", "breastmnist", "--dataset", "digits")
+    study = changed("detection", "--dataset", "breastmnist", "--dataset", "digits")
     assert [grid.datasets for grid in study.grids] == [("breastmnist", "digits")] * 2
 
 
 def test_rates_and_seeds_of_the_study_stay_in_the_grids_that_have_them() -> None:
-    study = changed("medmnist-accuracy", "--dataset", "bloodmnist", "--rate", "0.1", "--rate", "0.2")
-    assert [(grid.rates, grid.seeds) for grid in study.grids] == [
-        ((0.2,), ((0, 0), (0, 1), (0, 2))),
-        ((0.1,), ((0, 0),)),
-    ]
-    seeds = [grid.seeds for grid in changed("medmnist-auc", "--seed", "1", "--seed", "0").grids]
-    assert seeds == [((0, 1), (0, 0)), ((0, 0),)]
+    study = changed("accuracy", "--rate", "0.1", "--rate", "0.2")
+    assert [grid.rates for grid in study.grids] == [(0.2,), (0.1,)]
+    seeds = [grid.seeds for grid in changed("detection", "--seed", "4", "--seed", "0").grids]
+    assert seeds == [((4, 4), (0, 0)), ((0, 0),)]
 
 
 def test_rates_and_seeds_that_the_study_has_not_are_tried_in_every_grid() -> None:
-    study = changed("medmnist-accuracy", "--rate", "0.25", "--seed", "7")
-    assert [(grid.rates, grid.seeds) for grid in study.grids] == [((0.25,), ((7, 7),))] * 3
+    study = changed("accuracy", "--rate", "0.25", "--seed", "7")
+    assert [(grid.rates, grid.seeds) for grid in study.grids] == [((0.25,), ((7, 7),))] * 2
 
 
 def test_a_noise_seed_takes_the_place_of_those_in_the_pairs() -> None:
@@ -126,11 +121,11 @@ def chosen_runs(study: Study, tmp_path: Path) -> set[tuple[str, int, str]]:
 
 
 def test_a_detector_stays_in_the_grids_that_have_it(tmp_path: Path) -> None:
-    study = changed("medmnist-auc", "--detector", "VoG")
+    study = changed("detection", "--detector", "VoG", "--seed", "0")
     assert {detector.name for detector in study.detectors} == {"VoG"}
-    datasets = ("breastmnist", "pneumoniamnist")
+    datasets = ("breastmnist", "pneumoniamnist", "dermamnist")
     assert chosen_runs(study, tmp_path) == {(name, 0, recipe) for name in datasets for recipe in ("standard", "linc")}
-    both = changed("medmnist-auc", "--detector", "VoG", "--detector", "AUM")
+    both = changed("detection", "--detector", "VoG", "--detector", "AUM")
     assert [{detector.name for detector in grid.detectors} for grid in both.grids] == [{"AUM"}, {"AUM", "VoG"}]
 
 
@@ -151,8 +146,8 @@ def test_nothing_is_trained_for_a_detector_that_is_then_dropped(study: Study, na
 
 
 def test_a_line_up_stays_in_the_grids_that_have_it_or_joins_all() -> None:
-    study = changed("medmnist-accuracy", "--line-up", "hcat")
-    assert [[line_up.name for line_up in grid.line_ups] for grid in study.grids] == [["hcat"]] * 3
+    study = changed("accuracy", "--line-up", "hcat")
+    assert [[line_up.name for line_up in grid.line_ups] for grid in study.grids] == [["hcat"]] * 2
     assert {detector.name for detector in changed("demo", "--line-up", "hcat", "--detector", "AUM").detectors} == {
         "AUM"
     }
@@ -177,9 +172,9 @@ def test_the_ablation_changes_one_thing_at_a_time(dataset: str) -> None:
     for grid in others:
         differing = [
             name
-            for part, usual in ((grid.training, base.training), (grid.backbone, base.backbone))
+            for part, usual in ((grid, base), (grid.training, base.training), (grid.backbone, base.backbone))
             for name, value in vars(part).items()
-            if value != vars(usual)[name]
+            if value != vars(usual)[name] and name not in ("training", "backbone", "line_ups")
         ]
         assert len(differing) == 1
         assert grid.seeds == base.seeds

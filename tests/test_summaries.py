@@ -6,6 +6,7 @@ from benchmark.disk.tables import join_runs
 from benchmark.evaluation.epochs import epochs_read
 from benchmark.paper.tables import effort_table
 from benchmark.report.study_tables import accuracy_summary, accuracy_table, auc_table, detection_summary, study_groups
+from benchmark.report.variants import mean_and_range, variants_group
 from benchmark.wording import (
     by_setting,
     dataset_title,
@@ -15,7 +16,7 @@ from benchmark.wording import (
     paper_dataset,
     varying_columns,
 )
-from tests.made_up_study import made_up_study
+from tests.made_up_study import made_up_ablation, made_up_study
 
 STUDY = made_up_study()
 DRAWS = STUDY["auroc_draws"]
@@ -192,3 +193,23 @@ def test_a_table_says_of_every_detector_whether_it_is_better_or_worse() -> None:
     assert words["LiNC"] == "–"
     assert words["EL2N"].endswith(", worse")
     assert set(auc_table(rows, DRAWS[:0])["vs. LiNC"]) == {"–"}, "an older version kept no draws"
+
+
+def test_a_table_of_what_each_change_does() -> None:
+    study = made_up_ablation()
+    tables = [study[name] for name in ("accuracy", "metrics", "corrections")]
+    ((title, table),) = variants_group(*tables).tables
+    assert title == "What each change of LiNC does: digits"
+    assert table["change"].tolist() == ["LiNC as it is", "warm up = 10", "warm up = 2", "warm up = 20", "batch 32"]
+    accuracy = study["accuracy"][study["accuracy"]["batch_size"] != 32]
+    last = accuracy.set_index(["recipe", "noise_seed", "training_seed"])["last_test"]
+    assert table["gain (points)"][0] == mean_and_range(100 * (last["linc"] - last["standard"]), "{:+.1f}")
+    assert table["AUROC"][1] == table["AUROC"][0], "the variants are copies"
+    assert not variants_group(*(STUDY[name] for name in ("accuracy", "metrics", "corrections"))).tables
+
+
+def test_a_mean_with_its_range() -> None:
+    values = pd.Series([0.5, 0.75, None])
+    assert mean_and_range(values, "{:.2f}") == "0.62 [0.50, 0.75]"
+    assert mean_and_range(values[:1], "{:.2f}") == "0.50"
+    assert mean_and_range(values[2:], "{:.2f}") == "–"

@@ -105,7 +105,7 @@ def test_rows_that_nobody_can_make_here_are_said_to_be_so(fails: Callable[..., s
     assert "can be made again with these options" in said
     assert "--dataset NAME=PATH" in said
     assert "expected NAME=PATH" in fails("verify", "demo", "--dataset", "digits", "--results", quick_run)
-    assert "breastmnist" in fails("verify", "medmnist-auc", "--dataset", "breastmnits=a.npz", "--results", quick_run)
+    assert "breastmnist" in fails("verify", "detection", "--dataset", "breastmnits=a.npz", "--results", quick_run)
     assert "--seed is -1" in fails("verify", "--seed", "-1", "--results", quick_run)
 
 

@@ -31,8 +31,8 @@ def _columns(names: str) -> dict[str, type]:
 # What is known of a run beside its id: in the table of runs, and in those that people read by themselves.
 ABOUT_RUNS = _columns(
     "dataset classes:int samples:int noise rate:float noise_seed:int training_seed:int backbone image_size:int"
-    " epochs:int batch_size:int learning_rate:float weight_decay:float images recipe recipe_name recipe_options"
-    " setting protocol true_rate:float"
+    " epochs:int batch_size:int learning_rate:float weight_decay:float head_init warm_up_steps:float clip_norm:float"
+    " images recipe recipe_name recipe_options setting protocol true_rate:float"
 )
 ORIGIN = _columns("commit machine python torch timm numpy scikit-learn medmnist")
 OF_STUDY = _columns("study run")
@@ -62,7 +62,8 @@ CURVES = _columns(
 )
 CORRECTIONS = _columns(
     "warm_up:int soft_epochs:int in_class:int noisy_share:float ambiguous_share:float noisy_precision:float"
-    " noisy_recall:float corrected:int corrected_right:float label_accuracy_before:float label_accuracy_after:float"
+    " noisy_recall:float log_precision:float log_recall:float in_first_batches:float noisy_in_first_batches:float"
+    " corrected:int corrected_right:float label_accuracy_before:float label_accuracy_after:float"
 )
 COSTS = ("objective", "recording", "scoring", "alone", "recording_shared", "shared", "slower_steps", "outside_clocks")
 OVERHEAD = (
@@ -97,6 +98,7 @@ STUDY_TABLES = (
     Table("curves", _columns("run"), CURVES),
     Table("trust_histograms", _columns("run subset"), _columns("from:float to:float count:int")),
     Table("data_maps", _columns("run subset"), _columns("confidence_from:float variability_from:float count:int")),
+    Table("first_batches", _columns("run class"), _columns("batch:int gradient:float")),
     Table("mixtures", _columns("run component:int mean:float standard_deviation:float weight:float")),
     Table("corrections", _columns("run class") | CORRECTIONS),
 )

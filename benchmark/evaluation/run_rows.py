@@ -11,6 +11,7 @@ from scipy.special import softmax
 from benchmark.data import AnswerKey
 from benchmark.data.duplicates import TRAIN, Duplicates, duplicates_file, read_duplicates
 from benchmark.disk import provenance_columns
+from benchmark.evaluation.trust import first_batches_share, first_gradients, log_mixture
 from benchmark.identity import Json, label_of, options_of
 from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
 from benchmark.runs import Plan, Sources, Unit
@@ -58,7 +59,9 @@ def run_rows(plan: Plan, unit: Unit, run: JudgedRun) -> Rows:
         trusting = cast(LiNCRecipe, recipe)
         long_tables["trust_histograms"] = _trust_histogram(run, trusting)
         long_tables["mixtures"] = _mixture_components(run)
-        long_tables["corrections"] = _corrections(run, trusting)
+        long_tables["corrections"] = _corrections(run, trusting, unit)
+        if plan.is_first_seed(unit):
+            long_tables["first_batches"] = first_gradients(run.record, trusting, unit.run.training)
     if TRAIN_LOGITS in run.record and plan.is_first_seed(unit):
         long_tables["data_maps"] = _data_map(run)
     key = run_key(plan, unit)
@@ -86,6 +89,9 @@ def describe_run(plan: Plan, unit: Unit, is_mislabelled: np.ndarray | None) -> d
         "batch_size": run.training.batch_size,
         "learning_rate": run.training.learning_rate,
         "weight_decay": run.training.weight_decay,
+        "head_init": run.training.head_init,
+        "warm_up_steps": run.training.warm_up_steps,
+        "clip_norm": run.training.clip_norm,
         "images": "augmented" if run.training.augment else "plain path" if run.training.plain else "cached",
         "recipe": label_of(run.recipe),
         "recipe_name": run.recipe.name,
@@ -141,7 +147,7 @@ def _without_twins(is_correct_EN: np.ndarray, found: Duplicates | None) -> dict[
     return {"best_test_without_twins": float(accuracy_E.max()), "last_test_without_twins": float(accuracy_E[-1])}
 
 
-def _corrections(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
+def _corrections(run: JudgedRun, recipe: LiNCRecipe, unit: Unit) -> list[Json]:
     """What the recipe corrected, over all samples and for each true class; empty if training ended before that.
 
     Where it abstained, the rows say that nothing was corrected.
@@ -152,10 +158,12 @@ def _corrections(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:
     arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
     phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}
     groups = {"all": np.ones(len(clean), dtype=bool)} | {str(label): clean == label for label in np.unique(clean)}
-    return [
+    rows: list[Json] = [
         phases | {"class": name, "in_class": int(members.sum())} | correction_metrics(*(a[members] for a in arrays))
         for name, members in groups.items()
     ]
+    rows[0] |= first_batches_share(record, unit.run.training) | log_mixture(record, recipe, run.is_mislabelled)
+    return rows
 
 
 def _trust_histogram(run: JudgedRun, recipe: LiNCRecipe) -> list[Json]:

@@ -17,7 +17,7 @@ from benchmark.display.tables import MISSING
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.wording import dataset_title, paper_dataset
+from benchmark.wording import IN_TITLES, dataset_title, paper_dataset
 
 NOTE = (
     "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
@@ -33,7 +33,8 @@ NOTE = (
 EXPLAINS, IN_PART, NOT = "yes", "in part", "no"
 PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"
 FEWEST_SETTINGS = 4  # for a correlation over settings
-TRAINING = ("backbone", "epochs", "images", "batch_size", "learning_rate", "weight_decay", "image_size", "noise")
+TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "rate"))
+FIRST_STEPS = ("warm_up_steps", "clip_norm")
 SHAPES = {"AUROC": "{:.3f}", "lead": "{:+.3f}", "gain": "{:+.1f}"}  # how each measure is written
 Row = dict[str, str]
 
@@ -183,7 +184,10 @@ HYPOTHESES: tuple[tuple[str, Callable[..., Row], tuple[str, ...]], ...] = (
     ("the warm-up has too few steps: smaller batches", _changed, (DETECTOR, "batch_size")),
     ("the learning rate is too high or too low", _changed, (DETECTOR, "learning_rate")),
     ("weight decay is too strong or too weak", _changed, (DETECTOR, "weight_decay")),
-    ("the image size decides: smaller images", _changed, (DETECTOR, "image_size")),
+    ("the head starts with weights of the wrong size", _changed, (DETECTOR, "head_init")),
+    ("the first steps are too long: a warm-up of the learning rate, or clipping", _changed, (DETECTOR, *FIRST_STEPS)),
+    ("trust follows the first epoch, in which the head has learned nothing", _changed, (DETECTOR, "trust_from_epoch")),
+    ("the image size decides: larger images", _changed, (DETECTOR, "image_size")),
     ("the paper's noise may draw the true class again", _changed, (DETECTOR, "noise")),
     ("the ranking is right, but the mixture cuts it in the wrong place", _mixture_cut, ()),
     ("the network has learned too little by the end of the warm-up", _learning_speed, ()),

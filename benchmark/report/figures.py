@@ -20,8 +20,8 @@ from benchmark.report.detection_figures import (
     roc_curves,
 )
 from benchmark.report.rows_to_draw import FAMILY, PROTOCOL, about, detector_options, families, first_seed
-from benchmark.report.training_figures import accuracy_curves, data_map, gain_heat_map, trust_histograms
-from benchmark.report.variant_figures import is_ablation, usual_training, variants
+from benchmark.report.training_figures import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
+from benchmark.report.variants import is_ablation, usual_training, variants
 from benchmark.statistics.hierarchical import EQUIVALENT
 
 
@@ -104,6 +104,15 @@ KINDS = (
         f"What each change does: AUROC of {LINC} and of the best of the paper's other detectors in the same setting "
         "(left), and accuracy at the last epoch with that of standard training (right); a dot per run",
         apart=(),
+        all_variants=True,
+    ),
+    Kind(
+        first_batches,
+        ("first_batches",),
+        "The gradient of trust, −log p(given label) − H(p), in the batches of the first epoch: the mean over the "
+        "samples of each given class. What is high here lowers trust, whether the label is right or wrong",
+        apart=(),
+        first_seed=True,
         all_variants=True,
     ),
     Kind(

@@ -78,7 +78,9 @@ class StudyPart(Part):
         return study_groups(self.rows) | study_paper_groups(self.rows)
 
     def shown(self) -> list[Group]:
-        """Summaries of a study with several settings; of one setting, all of detection and accuracy."""
+        """What each change does; summaries of a study with several settings; of one, all of detection and accuracy."""
+        if "variants" in self.groups:
+            return [self.groups["variants"]]
         groups = summary_groups(self.rows)
         summaries, single = ("summary", "averaged", "accuracy-summary"), ("auc", "averaged", "accuracy")
         names = summaries if {"summary", "accuracy-summary"} & set(groups) else single

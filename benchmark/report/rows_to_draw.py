@@ -5,9 +5,9 @@ import json
 import pandas as pd
 
 from benchmark import reference
-from benchmark.wording import by_setting, dataset_title, describe_setting, network_title, varying_columns
+from benchmark.wording import IN_TITLES, by_setting, dataset_title, describe_setting, network_title, varying_columns
 
-PROTOCOL = ("noise", "backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay")
+PROTOCOL = tuple(column for column in IN_TITLES if column not in ("dataset", "rate", "images"))
 FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 

@@ -1,5 +1,8 @@
 """Figures of training: trust, accuracy over epochs, the gain in accuracy, and the data map."""
 
+from itertools import cycle
+from textwrap import fill
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -21,6 +24,7 @@ from benchmark.report.rows_to_draw import (
     percent,
     titled_settings,
 )
+from benchmark.wording import by_setting
 
 MAP_BINS = 32  # of confidence from 0 to 1, and of variability from 0 to 0.5
 RECIPE_STYLE = {reference.BASELINE_RECIPE: ("-", COLOURS[0]), reference.RECIPE: ("--", COLOURS[3])}
@@ -134,6 +138,19 @@ def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
         aspect=40,
     )
     return figure
+
+
+def first_batches(gradients: pd.DataFrame) -> Figure | None:
+    """The mean trust gradient of each given class in every batch of the first epoch, first seed."""
+
+    def draw(axis: Axes, rows: pd.DataFrame) -> None:
+        for (_, of_class), colour in zip(rows.groupby("class"), cycle(COLOURS)):
+            axis.plot(of_class["batch"], of_class["gradient"], color=colour, linewidth=0.9)
+        axis.axhline(0, color="grey", linewidth=0.6)
+        axis.set(xlabel="batch of the first epoch", ylabel="mean trust gradient of a class")
+
+    groups = sorted(by_setting(of_plain_recipes(first_seed(gradients))), key=lambda group: group[0])
+    return panel_per_group([(fill(title, 38), rows) for title, rows in groups], (3.0, 1.9), draw)
 
 
 def data_map(maps: pd.DataFrame) -> Figure | None:

