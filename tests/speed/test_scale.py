@@ -86,8 +86,8 @@ def _repeat_rows(path: Path, seeds: int) -> None:
     rows = pd.read_csv(path)
     copies = []
     for seed in range(seeds):
-        copy = rows.assign(run=rows["run"].str.replace("-t0-", f"-t{seed}-"), study="many")
-        copies.append(copy.assign(training_seed=seed) if "training_seed" in rows else copy)
+        changed = {"run": rows["run"].str.replace("-t0-", f"-t{seed}-"), "study": "many", "training_seed": seed}
+        copies.append(rows.assign(**{column: value for column, value in changed.items() if column in rows}))
     pd.concat(copies).to_csv(path, index=False)
 
 
