@@ -13,10 +13,12 @@ from torch import nn
 
 from benchmark.cli.command_line import main
 from benchmark.data.datasets import load_dataset
+from benchmark.disk import ResultsFolder
+from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.networks import Backbone
 from benchmark.networks.backbone import weights_identity, weights_path
-from benchmark.networks.check import check_backbone
+from benchmark.networks.check import check_backbone, read_check
 from benchmark.networks.loading import fit_state_dict, load_backbone, read_state_dict, untrained_backbone
 from benchmark.networks.preprocessing import preprocess
 from benchmark.networks.split_model import SplitModel, split_model
@@ -265,6 +267,35 @@ def test_a_check_tells_good_weights_from_bad_ones(capsys: pytest.CaptureFixture[
     assert good == check_backbone(digits, Backbone(), None), "the same images every time"
     assert main(["backbones", "check", "tf_efficientnet_lite0"]) == 0
     assert f"{good.neighbour_accuracy:.3f}" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_report")
+def test_a_run_keeps_what_its_weights_are_worth(quick: tuple[str, ...], copied: Path) -> None:
+    """Computed once from the features, with the same result as from images; without features nothing is known."""
+    command = [*quick, "--workers", "1", "--results", str(copied)]
+    few = load_dataset(quick[quick.index("--dataset") + 1])
+    (kept,) = (copied / "checks").iterdir()
+    check, by_images = read_check(kept), check_backbone(few, Backbone(image_size=32), None)
+    assert check.images == by_images.images == (400, 100)
+    assert check.neighbour_accuracy == pytest.approx(by_images.neighbour_accuracy, abs=0.02), "features are rounded"
+    assert check.first_steps == pytest.approx(by_images.first_steps, rel=0.02)
+    worth = [check.neighbour_accuracy, check.first_steps["small"]]
+    assert known_worth(copied) == [worth] * 2
+    first = kept.read_bytes()
+    kept.unlink()
+    assert main(command) == 0
+    assert kept.read_bytes() == first
+    kept.unlink()
+    assert main(["features", "clean", "--all", "--results", str(copied)]) == 0
+    assert main(command) == 0
+    assert known_worth(copied) == [], "and the runs are there"
+    assert not kept.exists()
+
+
+def known_worth(results: Path) -> list[list[float]]:
+    runs = read_table(ResultsFolder(results), "runs")
+    assert len(runs) == 2
+    return runs[["neighbour_accuracy", "first_step"]].dropna().to_numpy().tolist()
 
 
 def test_a_check_of_a_backbone_that_is_none_suggests_others(fails: Callable[..., str]) -> None:

@@ -134,7 +134,26 @@ def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytes
     said = capsys.readouterr().out
     assert "9 of 9 runs to train" in said
     assert "MB of disk" in said
+    assert re.search(r"EfficientNet-Lite0, 64 px +│ digits +│ 200 \+ 100 +│ +0\.[5-9]\d\d │", said)
+    assert "first step, small" in said
+    assert "first step, torch" not in said, "the plan has no such classifier"
     assert not (tmp_path / "none").exists()
+
+
+def test_dry_run_downloads_neither_data_nor_weights_to_check_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it take long."""
+    command = ["--dry-run", "--results", str(tmp_path), "--data-root", str(tmp_path)]
+    assert main(["run", "--dataset", "breastmnist", *command]) == 0
+    assert "EfficientNet-Lite0 is not checked on BreastMNIST: the data set is not here yet" in capsys.readouterr().out
+    assert main([*quick, "--backbone", "resnet10t", *command]) == 0
+    said = capsys.readouterr().out
+    assert "resnet10t is not checked on few_digits: the weights are on the hub" in said
+    assert "2 of 2 runs to train" in said
+    monkeypatch.setattr("benchmark.evaluation.backbone_checks.LONGEST", 0)
+    assert main([*quick, *command]) == 0
+    assert "EfficientNet-Lite0 is not checked on few_digits: that would take about" in capsys.readouterr().out
 
 
 def test_paper_studies_can_be_planned_without_data_or_weights(tmp_path: Path) -> None:

@@ -111,8 +111,9 @@ def box(quick_run: Path, tmp_path_factory: pytest.TempPathFactory, patch: pytest
         raise LincBenchError(STOPPED)
 
     patch.setenv("HOME", str(box.root / "home"))
-    patch.setattr("benchmark.cli.studies.estimate", lambda plan, workers: (1.0, 1))
+    patch.setattr("benchmark.cli.dry_run.estimate", lambda plan, workers: (1.0, 1))
     for place in (
+        "benchmark.cli.dry_run.quick_check",
         "benchmark.cli.studies.run_study",
         "benchmark.cli.profile.profile",
         "benchmark.cli.profile.measure_growth",

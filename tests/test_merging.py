@@ -12,6 +12,7 @@ import pytest
 from benchmark.cli.command_line import command_line, main
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
+from benchmark.disk.schema import CHECKS
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
 from benchmark.evaluation import merging
@@ -118,6 +119,19 @@ def test_rows_are_merged_with_those_that_another_program_saved(unmodified: list[
     assert main(unmodified) == 0
     own = [line for line in rows_of(copied)["metrics"] if line.startswith("['mine'")]
     assert own == [line for line in before["metrics"] if line.startswith("['mine'")]
+
+
+def test_rows_of_an_earlier_version_are_read_and_merged(unmodified: list[str], copied: Path) -> None:
+    """It had fewer columns; what is run again has them all."""
+    path, columns = copied / "runs.csv", list(CHECKS)
+    before = pd.read_csv(path, dtype=str, keep_default_na=False)
+    before.drop(columns=columns).to_csv(path, index=False)
+    assert read_table(ResultsFolder(copied), "runs")[columns].isna().all(axis=None)
+    assert main(unmodified) == 0
+    after = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert set(after["study"]) > {"mine"}
+    before.loc[before["study"] != "mine", columns] = ""
+    pd.testing.assert_frame_equal(after, before)
 
 
 def test_two_commands_that_end_at_the_same_time_write_each_pair_once(

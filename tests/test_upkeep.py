@@ -333,6 +333,7 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "cut labels": (DAMAGED, lambda results: one(results, "labels/*").write_bytes(b"PK")),
     "a flipped answer": (DAMAGED, lambda results: flip(one(results, "answers/*"))),
     "flipped duplicates": (DAMAGED, lambda results: flip(one(results, "duplicates/*"))),
+    "a flipped check": (DAMAGED, lambda results: flip(one(results, "checks/*"))),
     "a cut table": (DAMAGED, lambda results: (results / "metrics.csv").write_text('study,run\n"demo')),
     "an older table": (OTHER_VERSION, lambda results: (results / "metrics.csv").write_text("a,b\n1,2\n")),
     "a record without checksums": (DAMAGED, lambda results: one(results, f"runs/*-linc-*/{CHECKSUMS}").unlink()),
@@ -399,7 +400,7 @@ def test_what_doctor_advises_repairs_it(quick: Quick, copied: Path) -> None:
     """Whatever is damaged is made again by running the study."""
     scores = score_bytes(copied)
     damages = ("a flipped byte of a record", "flipped scores", "a flipped answer", "a flipped byte of features")
-    for what in (*damages, "flipped duplicates"):
+    for what in (*damages, "flipped duplicates", "a flipped check"):
         SPOILED[what][1](copied)
     one(copied, "labels/*").unlink()
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0

@@ -4,19 +4,15 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-import torch
-from rich.filesize import decimal
-
+from benchmark.cli.dry_run import print_plan
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
-from benchmark.cli.terminal import print_table, say, terminal
+from benchmark.cli.terminal import say, terminal
 from benchmark.disk.tables import check_tables
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
-from benchmark.execution.progress import Progress, duration
-from benchmark.networks.loading import load_backbone
+from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-from benchmark.runs import Outcome, Plan, Sources, Unit, plan_study, study_named
-from benchmark.runs.estimate import estimate
+from benchmark.runs import Outcome, Sources, plan_study, study_named
 from benchmark.runs.run_study import run_study
 from detectors.own_files import load_files, loaded_files
 
@@ -34,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     if not plan.stores_to_compute() and options.dask is None:
         workers = min(workers, max(1, len(plan.units)))
     if options.dry_run:
-        _print_plan(plan, workers)
+        print_plan(plan, workers)
         return 0
     options.results.prepare()
     for note in plan.notes():
@@ -56,33 +52,6 @@ def run(options: argparse.Namespace) -> int:
     for failure in failures:
         say(failure)
     return int(bool(failures))
-
-
-def _print_plan(plan: Plan, workers: int) -> None:
-    rows = [(unit.run.run_id, plan.to_train.get(unit, "there"), _scoring_state(unit, plan)) for unit in plan.units]
-    print_table(f"plan of {plan.study.name}", rows, ["run", "training", "scoring"])
-    plan.sources.results.check()
-    stores = plan.stores_to_compute()
-    if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
-        load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
-    for missing in plan.downloads():
-        say(f"To be downloaded: {missing}")
-    seconds, size = estimate(plan, workers)
-    say(
-        f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time; feature stores to compute: "
-        f"{len(stores)}; about {duration(seconds)} and {decimal(size)} of disk "
-        "(from timing one batch here)."
-    )
-
-
-def _scoring_state(unit: Unit, plan: Plan) -> str:
-    missing = [
-        detector.label
-        for detector in unit.detectors
-        if unit in plan.to_train or not plan.sources.score_file(unit, detector).exists()
-    ]
-    there = len(unit.detectors) - len(missing)
-    return ", ".join(missing + ([f"{there} there"] if there else [])) or "none"
 
 
 def _failures(outcome: Outcome, log: Path) -> list[str]:

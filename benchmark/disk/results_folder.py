@@ -47,6 +47,10 @@ class ResultsFolder:
         """Images that a data set has twice."""
         return self.root / "duplicates" / f"{dataset_id}.npz"
 
+    def backbone_check(self, check_id: str) -> Path:
+        """What pretrained weights are worth for a data set."""
+        return self.root / "checks" / f"{check_id}.npz"
+
     def answer_key(self, noise_id: str) -> Path:
         return self.root / "answers" / f"{noise_id}.npz"
 

@@ -15,6 +15,7 @@ class Table:
     single: Columns  # columns with one value per row, those that identify it first
     series: Columns = field(default_factory=dict)
     order: tuple[str, ...] = ("study", "run")  # what rows are sorted by
+    later: tuple[str, ...] = ()  # columns that files of earlier versions lack: there they are empty
 
     @cached_property
     def columns(self) -> dict[str, type]:
@@ -34,6 +35,9 @@ ABOUT_RUNS = _columns(
     " epochs:int batch_size:int learning_rate:float weight_decay:float head_init warm_up_steps:float clip_norm:float"
     " images recipe recipe_name recipe_options setting protocol true_rate:float"
 )
+# What the weights are worth for the data set before training, and how far a first step at the paper's learning rate
+# moves a logit, with the run's initial classifier.
+CHECKS = _columns("neighbour_accuracy:float first_step:float")
 ORIGIN = _columns("commit machine python torch timm numpy scikit-learn medmnist")
 OF_STUDY = _columns("study run")
 OF_ENTRY = OF_STUDY | _columns("line_up detector")
@@ -87,7 +91,11 @@ LABEL_ERRORS = _columns("split index:int label:int other_split other_index:int o
 TIMES = _columns("what model milliseconds:float ratio:float against")
 
 STUDY_TABLES = (
-    Table("runs", OF_STUDY | ABOUT_RUNS | _columns("weights path seconds:float") | ORIGIN),
+    Table(
+        "runs",
+        OF_STUDY | ABOUT_RUNS | _columns("weights path") | CHECKS | _columns("seconds:float") | ORIGIN,
+        later=tuple(CHECKS),
+    ),
     Table("metrics", OF_STUDY | ABOUT_RUNS | METRICS),
     Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY),
     Table("auc_by_epochs", OF_ENTRY, _columns("epochs_read:int auroc:float")),

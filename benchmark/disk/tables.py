@@ -78,16 +78,18 @@ def _is_json(cell: str) -> bool:
 
 def read_as_text(results: ResultsFolder, name: str) -> pd.DataFrame:
     """Cells as they were given; the index is the line that each row begins in."""
-    path, columns = results.table_data(name), list(TABLES[name].columns)
+    path, schema, columns = results.table_data(name), TABLES[name], list(TABLES[name].columns)
     if not path.exists():
         return pd.DataFrame(columns=columns, dtype=str)
     (_, header), *rows = _lines(path)
-    _check_header(path, header, columns)
+    _check_header(path, header, columns, schema.later)
     for line, cells in rows:
         if len(cells) != len(header):
             raise _damaged(path, f"has {len(cells)} cells instead of {len(header)}", line)
     table = pd.DataFrame([cells for _, cells in rows], [line for line, _ in rows], header, dtype=str)
-    text = [column for column, kind in TABLES[name].columns.items() if kind is str]
+    if not set(schema.later) <= set(header):
+        table = table.reindex(columns=columns, fill_value="")
+    text = [column for column, kind in schema.columns.items() if kind is str]
     table = table.assign(**{column: table[column].map(restored) for column in text})
     _check_names(path, table)
     return table
@@ -132,8 +134,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise _damaged(path, f"is not CSV ({error})", line) from error
 
 
-def _check_header(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
-    missing = ", ".join(column for column in columns if column not in header)
+def _check_header(path: Path, header: Sequence[str], columns: Sequence[str], later: Sequence[str]) -> None:
+    missing = ", ".join(column for column in columns if column not in (*header, *later))
     unknown = ", ".join(column for column in header if column not in columns)
     twice = ", ".join(dict.fromkeys(column for column in header if header.count(column) > 1))
     if missing and len(header) == 1:

@@ -1,7 +1,7 @@
 """What pretrained weights are worth for a data set, measured before a study believes them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -12,27 +12,48 @@ import torch.nn.functional as F
 from sklearn.neighbors import KNeighborsClassifier
 from torch import Tensor
 
-from benchmark.data.datasets import Dataset, Split, load_dataset
+from benchmark.data.datasets import Dataset, load_dataset
+from benchmark.data.labelled import Rows
+from benchmark.disk import UNREADABLE, atomic_file, is_transient
 from benchmark.networks.backbone import Backbone, HeadInit, check_name
 from benchmark.networks.loading import load_backbone, set_up_torch
-from benchmark.networks.preprocessing import preprocess
+from benchmark.networks.preprocessing import LiveImages
 from benchmark.networks.split_model import SplitModel
 from benchmark.seeds import numpy_generator
 from benchmark.wording import dataset_title, network_title
 
-TRAINING_IMAGES, TEST_IMAGES, BATCH, NEIGHBOURS = 1500, 500, 64, 5
+VERSION = 1  # raise it when figures may change
+IMAGES, FEW_IMAGES = (1500, 500), (200, 100)  # of training and test
+BATCH, NEIGHBOURS = 64, 5
+READ_AT_ONCE = 16  # images, which may be large
 LEARNING_RATE = 5e-4  # the paper's
+Labelled = tuple[Rows, np.ndarray]  # cached features, or live images, and true labels
 
 
 @dataclass(frozen=True)
 class BackboneCheck:
     """Of the frozen features, with true labels."""
 
+    images: tuple[int, int]  # of training and test
     neighbour_accuracy: float  # of test images, by the nearest training images in what the classifier sees
     largest_class: float  # the accuracy of always naming the most frequent class
     norm: float  # mean length of what the classifier sees
     norm_deviation: float
     first_steps: dict[HeadInit, float]  # how far the optimiser's first step moves a logit, in the mean
+
+    def as_row(self, heads: Collection[HeadInit] = get_args(HeadInit)) -> dict[str, str]:
+        return {
+            "images": f"{self.images[0]:,} + {self.images[1]:,}",
+            "neighbours": f"{self.neighbour_accuracy:.3f}",
+            "largest class": f"{self.largest_class:.3f}",
+            "norm": f"{self.norm:.1f} ± {self.norm_deviation:.1f}",
+        } | {f"first step, {head}": f"{moved:.2f}" for head, moved in self.first_steps.items() if head in heads}
+
+
+CHECKED = (
+    f"before any training: accuracy of {NEIGHBOURS} nearest neighbours, length of what the classifier sees, and how "
+    "far Adam's first step at the paper's learning rate moves a logit, by how the classifier is initialised"
+)
 
 
 def check_table(
@@ -44,52 +65,58 @@ def check_table(
     for argument in datasets:
         dataset = load_dataset(argument, data_root)
         found = check_backbone(dataset, Backbone(name, image_size), weights_file)
-        row = {
-            "data set": dataset_title(dataset.info.name),
-            "neighbours": f"{found.neighbour_accuracy:.3f}",
-            "largest class": f"{found.largest_class:.3f}",
-            "norm": f"{found.norm:.1f} ± {found.norm_deviation:.1f}",
-        }
-        rows.append(row | {f"first step, {head}": f"{moved:.2f}" for head, moved in found.first_steps.items()})
-    title = (
-        f"{network_title(name)} at {image_size} px, before any training: accuracy of {NEIGHBOURS} nearest neighbours, "
-        "length of what the classifier sees, and how far Adam's first step moves a logit, with the classifier "
-        "initialised in three ways"
-    )
-    return title, pd.DataFrame(rows)
+        rows.append({"data set": dataset_title(dataset.info.name)} | found.as_row())
+    return f"{network_title(name)} at {image_size} px, {CHECKED}", pd.DataFrame(rows)
 
 
-def check_backbone(dataset: Dataset, backbone: Backbone, weights_file: Path | None) -> BackboneCheck:
+def check_backbone(
+    dataset: Dataset, backbone: Backbone, weights_file: Path | None, images: tuple[int, int] = IMAGES
+) -> BackboneCheck:
+    """From so many images."""
+    train, test = ((LiveImages(split.images, backbone), split.labels) for split in (dataset.train, dataset.test))
+    return check_features(train, test, dataset.info.num_classes, backbone, weights_file, images)
+
+
+def check_features(
+    train: Labelled,
+    test: Labelled,
+    num_classes: int,
+    backbone: Backbone,
+    weights_file: Path | None,
+    images: tuple[int, int] = IMAGES,
+) -> BackboneCheck:
+    """Rounded, so that machines agree."""
     set_up_torch(threads=1)
 
     def load(head_init: HeadInit) -> SplitModel:
-        return load_backbone(backbone, dataset.info.num_classes, weights_file, 0, "cpu", head_init=head_init)
+        return load_backbone(backbone, num_classes, weights_file, 0, "cpu", head_init=head_init)
 
     model = load("small")
-    parts = (dataset.train, TRAINING_IMAGES), (dataset.test, TEST_IMAGES)
-    (features, labels), (test_features, test_labels) = (_sample(*part, backbone, model) for part in parts)
+    (features, labels), (test_features, test_labels) = (
+        _sample(*part, count, model) for part, count in zip((train, test), images, strict=True)
+    )
     embedding, test_embedding = _embedding(model, features), _embedding(model, test_features)
     neighbours = KNeighborsClassifier(min(NEIGHBOURS, len(labels))).fit(embedding, labels)
     norms = np.linalg.norm(embedding, axis=1)
     batch = features[:BATCH], torch.from_numpy(labels[:BATCH])
     return BackboneCheck(
-        neighbour_accuracy=float(neighbours.score(test_embedding, test_labels)),
-        largest_class=float(np.unique(test_labels, return_counts=True)[1].max() / len(test_labels)),
-        norm=float(norms.mean()),
-        norm_deviation=float(norms.std()),
-        first_steps={head_init: _first_step(load(head_init), *batch) for head_init in get_args(HeadInit)},
+        images=(len(labels), len(test_labels)),
+        neighbour_accuracy=round(float(neighbours.score(test_embedding, test_labels)), 4),
+        largest_class=round(float(np.unique(test_labels, return_counts=True)[1].max() / len(test_labels)), 4),
+        norm=round(float(norms.mean()), 3),
+        norm_deviation=round(float(norms.std()), 3),
+        first_steps={head_init: round(_first_step(load(head_init), *batch), 4) for head_init in get_args(HeadInit)},
     )
 
 
 @torch.no_grad()
-def _sample(split: Split, count: int, backbone: Backbone, model: SplitModel) -> tuple[Tensor, np.ndarray]:
+def _sample(rows: Rows, labels: np.ndarray, count: int, model: SplitModel) -> tuple[Tensor, np.ndarray]:
     """Cached features and labels of images that are chosen at random, the same every time."""
-    chosen = numpy_generator(0, "backbone check").permutation(len(split.labels))[:count]
-    batches = [
-        model.cached(preprocess([split.images[row : row + 1][0] for row in chosen[start : start + BATCH]], backbone))
-        for start in range(0, len(chosen), BATCH)
-    ]
-    return torch.cat(batches), split.labels[chosen]
+    chosen = numpy_generator(0, "backbone check").permutation(len(labels))[:count]
+    starts = range(0, len(chosen), READ_AT_ONCE)
+    batches = (torch.from_numpy(rows[chosen[start : start + READ_AT_ONCE]]) for start in starts)
+    features = map(model.cached, batches) if isinstance(rows, LiveImages) else batches
+    return torch.cat(list(features)), labels[chosen]
 
 
 @torch.no_grad()
@@ -104,3 +131,21 @@ def _first_step(model: SplitModel, features: Tensor, labels: Tensor) -> float:
     optimiser.step()
     with torch.no_grad():
         return float((model.tail(features) - before).abs().mean())
+
+
+def write_check(file: Path, check: BackboneCheck) -> None:
+    with atomic_file(file) as opened:
+        np.savez(opened, **asdict(check) | {"first_steps": list(check.first_steps.values())})
+
+
+def read_check(file: Path) -> BackboneCheck | None:
+    """None if the file is absent or damaged; each of its arrays has a checksum."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            values = {name: arrays[name].tolist() for name in arrays.files}
+        steps = dict(zip(get_args(HeadInit), values.pop("first_steps"), strict=True))
+        return BackboneCheck(images=tuple(values.pop("images")), first_steps=steps, **values)
+    except UNREADABLE as error:
+        if is_transient(error):
+            raise
+        return None

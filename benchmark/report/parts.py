@@ -92,7 +92,7 @@ class StudyPart(Part):
         return study_drawings(self.rows)
 
     def runs(self) -> PageTable | None:
-        runs = self.rows["runs"].drop(columns="study")
+        runs = self.rows["runs"].drop(columns="study").dropna(axis="columns", how="all")
         if runs.empty:
             return None
         varying = [column for column in runs if runs[column].nunique() > 1 or column in ("run", "dataset", "recipe")]

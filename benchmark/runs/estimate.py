@@ -19,7 +19,6 @@ IMAGES = 16  # in the batch
 def estimate(plan: Plan, workers: int) -> tuple[float, int]:
     """Seconds, and bytes on disk."""
     seconds, size = 0.0, 0
-    measure = cache(_measure)
     stores = set(plan.stores_to_compute().values())
     for unit in plan.to_train:
         shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
@@ -38,7 +37,7 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
 
 
 @dataclass(frozen=True)
-class _Cost:
+class Cost:
     """Per image."""
 
     prefix_seconds: float
@@ -47,7 +46,8 @@ class _Cost:
     feature_numbers: int
 
 
-def _measure(backbone: Backbone, num_classes: int, is_plain: bool) -> _Cost:
+@cache
+def measure(backbone: Backbone, num_classes: int, is_plain: bool) -> Cost:
     """Uses random weights, which take as long as trained ones."""
     model = untrained_backbone(backbone, num_classes, is_plain)
     threads = torch.get_num_threads()
@@ -60,7 +60,7 @@ def _measure(backbone: Backbone, num_classes: int, is_plain: bool) -> _Cost:
         forward_seconds, _ = _timed(lambda: model.tail(features))
     step_seconds, _ = _timed(lambda: model.tail(features).sum().backward())  # type: ignore[no-untyped-call]
     torch.set_num_threads(threads)
-    return _Cost(prefix_seconds, forward_seconds, step_seconds, cached[0].numel())
+    return Cost(prefix_seconds, forward_seconds, step_seconds, cached[0].numel())
 
 
 def _timed(call: Callable[[], torch.Tensor]) -> tuple[float, torch.Tensor]:

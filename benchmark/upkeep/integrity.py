@@ -45,7 +45,9 @@ def check_integrity(results: ResultsFolder, report: Report = lambda done, total:
         _check_features: sorted(results.root.glob("features/[!.]*")),
         _check_scores: sorted(results.root.glob("scores/*/*.npy")),
         _check_labels: sorted(
-            file for kind in ("labels", "answers", "duplicates") for file in results.root.glob(f"{kind}/*.npz")
+            file
+            for kind in ("labels", "answers", "duplicates", "checks")
+            for file in results.root.glob(f"{kind}/*.npz")
         ),
         _check_leftover: [
             *(results.running(run_id) for run_id in results.all_running()),
