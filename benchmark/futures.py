@@ -4,6 +4,7 @@ import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 from benchmark.errors import error_message
@@ -57,6 +58,12 @@ def charge_background(seconds: float) -> None:
 
 def background_seconds() -> float:
     return getattr(_background, "seconds", 0.0)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Ctrl-C or SIGTERM; workers hear neither, so there a KeyboardInterrupt is an error like any other."""
+    is_main = parent_process() is None and threading.current_thread() is threading.main_thread()
+    return is_main and isinstance(error, KeyboardInterrupt)
 
 
 def is_lost_worker(error: Exception) -> bool:

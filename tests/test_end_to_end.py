@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmark.cli import overrides
 from benchmark.cli.command_line import main
@@ -26,6 +27,7 @@ from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.scores import read_scores
 from benchmark.runs.studies import LineUp, Study, study_named
 from detectors import DETECTORS, Detector
+from detectors.aum import AUM
 from detectors.el2n import EL2N
 from detectors.linc import LiNCRecipe
 from tests.conftest import QUICK_DETECTORS, medmnist_arrays, score_bytes
@@ -62,9 +64,12 @@ def test_every_recipe_faces_the_same_wrong_labels(quick_run: Path) -> None:
 
 @pytest.mark.usefixtures("without_report")
 def test_a_second_run_trains_nothing(quick: tuple[str, ...], copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    times = training_times(copied)
+    times, kept = training_times(copied), list(copied.glob("scores/*/by_epochs/*.json"))
+    written = [file.stat().st_mtime_ns for file in kept]
     assert main([*quick, "--results", str(copied)]) == 0
     assert training_times(copied) == times
+    assert kept
+    assert [file.stat().st_mtime_ns for file in kept] == written
     assert "0 of 2 runs trained" in capsys.readouterr().out
 
 
@@ -127,6 +132,25 @@ def test_a_study_that_does_not_ask_for_auroc_by_epochs_has_none(
     assert not list(tmp_path.glob("scores/*/by_epochs"))
     assert read_table(ResultsFolder(tmp_path), "auc_by_epochs").empty
     assert len(read_table(ResultsFolder(tmp_path), "metrics")) == 1
+
+
+@pytest.mark.usefixtures("without_report")
+def test_auroc_by_epochs_is_computed_with_the_threads_of_scores(
+    quick: tuple[str, ...], copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes depend on libraries' threads."""
+    for file in copied.glob("scores/*/**/aum-*"):
+        file.unlink()
+    threads: dict[int, set[int]] = {}
+
+    def score(self: AUM, record: RunRecord) -> np.ndarray:
+        threads.setdefault(record.epochs, set()).update(pool["num_threads"] for pool in threadpool_info())
+        return np.zeros(len(record.given_labels))
+
+    monkeypatch.setattr(AUM, "score", score)
+    with threadpool_limits(limits=2):
+        assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    assert threads == {epochs: {1} for epochs in (12, *range(1, 11))}
 
 
 def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

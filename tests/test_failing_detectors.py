@@ -129,8 +129,11 @@ def test_two_detectors_that_end_their_process_are_two_failed_rows(
     "problem",
     [
         "record[TRAIN_LOGITS][5]",
-        "if record.epochs < 6: sys.exit(0)",
+        pytest.param("if record.epochs < 6: sys.exit(0)", marks=pytest.mark.long),
         pytest.param("if record.epochs < 6: raise Silent", marks=pytest.mark.long),
+        pytest.param("if record.epochs < 6: raise KeyboardInterrupt", marks=pytest.mark.long),
+        pytest.param("if record.epochs < 6: return np.full(400, np.nan)", marks=pytest.mark.long),
+        pytest.param("if record.epochs < 6: return np.zeros(3)", marks=pytest.mark.long),
     ],
 )
 def test_a_detector_that_needs_some_epochs_has_no_auroc_before_them(quick: Quick, copied: Path, problem: str) -> None:
@@ -140,6 +143,43 @@ def test_a_detector_that_needs_some_epochs_has_no_auroc_before_them(quick: Quick
     assert rows.loc["mine", "status"] == "ok"
     points = read_table(ResultsFolder(copied), "auc_by_epochs").query("detector == 'mine' and line_up == 'original'")
     assert points["epochs_read"].tolist() == [6, 7, 8, 9, 10, 12]
+    assert not list((copied / "running").iterdir())
+    before = by_epochs_files(copied)
+    assert scored(quick, copied, f"{problem}\n        {GOOD}", "--workers", "1")[0] == 0
+    assert by_epochs_files(copied) == before, "computed once"
+
+
+def by_epochs_files(results: Path) -> dict[str, int]:
+    """When each was written."""
+    return {str(file): file.stat().st_mtime_ns for file in results.glob("scores/*/by_epochs/*.json")}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        ("if record.epochs < 6: os._exit(0)", "its worker process ended (exit code 0) while it was scored"),
+        ("if record.epochs < 6: ctypes.string_at(0)", "was ended by signal 11 (SIGSEGV) while it was scored"),
+        ("while record.epochs < 6: pass", "it took longer than 3 s to score (--score-limit)"),
+    ],
+)
+def test_a_detector_that_ends_its_process_after_some_epochs_has_no_auroc_by_epochs_and_is_named(
+    quick: Quick, copied: Path, problem: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its scores of whole runs are judged all the same, and so are all others."""
+    before = read_table(ResultsFolder(copied), "auc_by_epochs")
+    body = f"{problem}\n        {GOOD}"
+    code, rows = scored(quick, copied, body, "--workers", "1", "--score-limit", "3")
+    assert code == 1
+    assert (rows["status"] == "ok").all()
+    points = read_table(ResultsFolder(copied), "auc_by_epochs")
+    assert set(points["detector"]) == {"other", *before["detector"]}
+    assert points.query("detector != 'other'").to_csv(index=False) == before.to_csv(index=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "failed: mine by epochs on " in said
+    assert reason in said
+    assert not list((copied / "running").iterdir())
 
 
 HEAD = """

@@ -22,7 +22,6 @@ from benchmark.data.datasets import Dataset
 from benchmark.disk.files import CHECKSUMS, find_damage, locked, open_array, write_checksums
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.errors import LincBenchError
-from benchmark.evaluation import epochs
 from benchmark.evaluation import evaluate as evaluation
 from benchmark.evaluation.run_rows import JudgedRun
 from benchmark.execution.executors import InProcessExecutor, WorkerDied
@@ -212,8 +211,7 @@ def test_records_are_opened_one_at_a_time(copied: Path, quick: Quick, monkeypatc
         alive.append(weakref.ref(found.record))
         return found
 
-    for module in (evaluation, epochs):
-        monkeypatch.setattr(module, "judged_run", judged)
+    monkeypatch.setattr(evaluation, "judged_run", judged)
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert len(opened) >= 2
     assert max(opened) <= 1, "the one before may still be in a variable"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -78,10 +79,15 @@ class NoiseSettings:
 
 @dataclass(frozen=True)
 class AnswerKey:
-    """The clean labels. Only evaluation opens it; no detector and no training ever does."""
+    """The clean labels. Opened only to judge scores and runs; no detector and no training ever sees it."""
 
     clean_labels: np.ndarray
     clean_validation_labels: np.ndarray
+
+    @classmethod
+    def read(cls, path: Path) -> "AnswerKey":
+        with np.load(path, allow_pickle=False) as labels:
+            return cls(labels["train"], labels["validation"])
 
     def is_mislabelled(self, given_labels: np.ndarray) -> np.ndarray:
         """A label is wrong if it differs from the clean one; having been redrawn is not enough."""

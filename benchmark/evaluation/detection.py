@@ -8,12 +8,11 @@ from itertools import product
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmark.evaluation.epochs import auroc_by_epochs
 from benchmark.evaluation.run_rows import Rows, describe_run, options_text, run_key
 from benchmark.identity import Json, label_of
 from benchmark.reference import DETECTOR
 from benchmark.runs import Outcome, Plan, Sources, Unit
-from benchmark.runs.scores import read_scores
+from benchmark.runs.scores import read_auroc_by_epochs, read_scores
 from benchmark.statistics.bootstrap import bootstrap_auroc, interval
 from benchmark.statistics.comparisons import SCALE
 from benchmark.statistics.metrics import detection_metrics, roc_points, why_undefined
@@ -63,11 +62,13 @@ def detection_rows(plan: Plan, outcome_of: Mapping[str, Outcome], truths: Truths
         if error is not None and not unit.detectors:  # no detector's row would report it
             row = _described(plan, unit, truths, TRAINING, unit.run.recipe)
             rows["metrics"].append(row | {"runs_averaged": 0, "epochs_used": 0, "status": "failed", "reason": error})
-    for entry in entries:
-        is_judged = entry.failure is None and not why_undefined(truths[entry.unit])
-        if plan.study.by_epochs and len(entry.units) == 1 and is_judged:
-            points = auroc_by_epochs(entry.detector, entry.unit, plan.sources)
-            rows["auc_by_epochs"] += [entry.key(plan) | point for point in points]
+    for entry in (entry for entry in entries if entry.failure is None and len(entry.units) == 1):
+        label = entry.unit.label_by_epochs(entry.detector)
+        is_known = label is not None and label not in outcome_of[entry.unit.run_id].failures
+        if is_known and not why_undefined(truths[entry.unit]):
+            file = plan.sources.score_file(entry.unit, entry.detector)
+            points = read_auroc_by_epochs(file, entry.unit.shape.epochs)
+            rows["auc_by_epochs"] += [entry.key(plan) | point for point in points if point["auroc"] is not None]
     return rows
 
 

@@ -1,4 +1,4 @@
-"""From records and scores to the small committed CSV files; the only reader of the answer keys."""
+"""From records, scores and answer keys to the small committed CSV files."""
 
 import numpy as np
 

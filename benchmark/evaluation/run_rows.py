@@ -42,8 +42,7 @@ class JudgedRun:
 
 
 def judged_run(unit: Unit, sources: Sources) -> JudgedRun:
-    with np.load(sources.results.answer_key(unit.run.noise_id), allow_pickle=False) as labels:
-        return JudgedRun(open_record(sources.record(unit)), AnswerKey(labels["train"], labels["validation"]))
+    return JudgedRun(open_record(sources.record(unit)), AnswerKey.read(sources.results.answer_key(unit.run.noise_id)))
 
 
 def run_rows(plan: Plan, unit: Unit, run: JudgedRun) -> Rows:

@@ -102,7 +102,7 @@ def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress
 
 
 def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
-    """The labels that training is given, and the clean ones in a separate file that only evaluation opens."""
+    """The labels that training is given, and the clean ones in a separate file that it never opens."""
     results, run = sources.results, unit.run
     clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
     given = {split: run.noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}

@@ -186,9 +186,9 @@ def _units_of(study: Study, grid: Grid, infos: Mapping[str, DatasetInfo], weight
         needed = signals_for(recipe, detectors)
         of_all_epochs = [signal.whole for signal in needed] if study.by_epochs else []
         signals = tuple(dict.fromkeys((*needed, *of_all_epochs)))
-        yield (unit := Unit(run, info, signals, detectors, grid.trainings))
+        yield Unit(run, info, signals, detectors, grid.trainings, study.by_epochs)
         if detectors:
-            further += [replace(unit, run=again, signals=needed, trainings=0) for again in run.repeated(grid.trainings)]
+            further += [Unit(again, info, needed, detectors, trainings=0) for again in run.repeated(grid.trainings)]
     yield from further
 
 

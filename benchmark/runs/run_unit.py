@@ -4,22 +4,22 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from multiprocessing import parent_process
 from pathlib import Path
-from threading import current_thread, main_thread
 
 from threadpoolctl import threadpool_limits
 
 from benchmark.disk import atomic_folder, find_damage, is_transient, locked, write_json
 from benchmark.errors import LincBenchError, error_message
+from benchmark.futures import is_interrupt
 from benchmark.identity import settings_of
 from benchmark.networks.loading import set_up_torch
 from benchmark.record import open_record, without_parts, write_record
 from benchmark.runs.plan import Sources, reason_to_train
-from benchmark.runs.scores import has_scores, limited, score_record
+from benchmark.runs.scores import has_auroc_by_epochs, has_scores, limited, score_epochs, score_record
 from benchmark.runs.training_job import training_job
 from benchmark.runs.units import Outcome, Unit, write_log
 
@@ -58,31 +58,44 @@ def run_unit(unit: Unit, sources: Sources, force: bool, given_up: Mapping[str, s
     return Outcome(unit.run_id, needs_training, failures=failures)
 
 
-def is_interrupt(error: BaseException) -> bool:
-    """Ctrl-C or SIGTERM; workers hear neither, so there a KeyboardInterrupt is an error like any other."""
-    return isinstance(error, KeyboardInterrupt) and parent_process() is None and current_thread() is main_thread()
-
-
 def _score_unit(unit: Unit, sources: Sources, given_up: Mapping[str, str]) -> dict[str, str]:
     """Returns why detectors failed, by their labels."""
     errors: dict[str, BaseException] = {}
-    for detector in (detector for detector in unit.detectors if detector.label not in given_up):
-        file = sources.score_file(unit, detector)
-        if not has_scores(file, unit.shape.samples):
-            _note(unit, sources, unit.shape.epochs, scoring=detector.label, since=time.time())
+    for label, compute in _not_scored(unit, sources):
+        if label not in given_up:
+            _note(unit, sources, unit.shape.epochs, scoring=label, since=time.time())
             try:
-                with (
-                    threadpool_limits(limits=unit.run.training.threads),  # scores' bytes depend on libraries' threads
-                    limited(sources.score_limit, sources.results.log(unit.run_id)),
-                ):
-                    score_record(sources.record(unit), detector, file)
+                compute()
             except BaseException as error:
                 if is_interrupt(error):
                     raise
-                errors[detector.label] = error
+                errors[label] = error
     if errors:
         write_log(sources.results, unit.run_id, errors)
     return {**given_up, **{label: error_message(error) for label, error in errors.items()}}
+
+
+def _not_scored(unit: Unit, sources: Sources) -> Iterator[tuple[str, Callable[[], None]]]:
+    """What is left to be computed, by the label under which it may fail; AUROC by epochs once there are scores."""
+    limits = partial(_limits, unit, sources)
+    for detector in unit.detectors:
+        file, samples = sources.score_file(unit, detector), unit.shape.samples
+        about = sources.record(unit), detector, file, limits
+        if not has_scores(file, samples):
+            yield detector.label, partial(score_record, *about)
+        label = unit.label_by_epochs(detector)
+        if label and has_scores(file, samples) and not has_auroc_by_epochs(file, unit.shape.epochs):
+            yield label, partial(score_epochs, *about, sources.results.answer_key(unit.run.noise_id))
+
+
+@contextmanager
+def _limits(unit: Unit, sources: Sources) -> Iterator[None]:
+    """Of threads, since scores' bytes depend on libraries' threads; and of time."""
+    with (
+        threadpool_limits(limits=unit.run.training.threads),
+        limited(sources.score_limit, sources.results.log(unit.run_id)),
+    ):
+        yield
 
 
 def _note(unit: Unit, sources: Sources, epoch: int, **scoring: object) -> None:

@@ -80,10 +80,16 @@ class Unit:
     signals: tuple[Signal, ...]  # recorded if it is trained
     detectors: tuple[Detector, ...]  # that score it
     trainings: int = 1  # of several, scores are also averaged; 0 if it is only one of those of another unit
+    by_epochs: bool = False  # AUROC by the number of epochs read is computed too
 
     @property
     def run_id(self) -> str:
         return self.run.run_id
+
+    def label_by_epochs(self, detector: Detector) -> str | None:
+        """Under which computing AUROC by epochs may fail; None if it is not wanted, or needs the whole run."""
+        is_known = detector.needs and all(signal.per_epoch for signal in detector.needs)
+        return f"{detector.label} by epochs" if self.by_epochs and is_known else None
 
     @property
     def shape(self) -> RunShape:
@@ -115,6 +121,7 @@ def joined(units: Iterable[Unit]) -> tuple[Unit, ...]:
             signals=tuple(dict.fromkeys((*known.signals, *unit.signals))),
             detectors=tuple(dict.fromkeys((*known.detectors, *unit.detectors))),
             trainings=max(known.trainings, unit.trainings),
+            by_epochs=known.by_epochs or unit.by_epochs,
         )
     return tuple(by_run.values())
 
@@ -124,7 +131,7 @@ class Outcome:
     run_id: str
     trained: bool = False
     error: str | None = None  # why there is no record
-    failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label
+    failures: dict[str, str] = field(default_factory=dict)  # why a detector has no scores, by its label; or by epochs
     is_transient: bool = False  # the error may not come again: a worker was killed, a disk was unavailable
     scoring: str = ""  # the label of the detector that was being scored when the worker was lost
 

@@ -117,8 +117,8 @@ def _choice(table: str, row: pd.Series, plan: Plan, unit: Unit) -> Choice | None
 
 
 def _reduced(unit: Unit, detectors: tuple[Detector, ...]) -> Unit:
-    """The same run, recording only what these detectors need; training is the same."""
-    return replace(unit, detectors=detectors, signals=signals_for(unit.run.recipe, detectors))
+    """The same run, recording only what these detectors need; training is the same. By epochs nothing is compared."""
+    return replace(unit, detectors=detectors, signals=signals_for(unit.run.recipe, detectors), by_epochs=False)
 
 
 def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress) -> dict[str, pd.DataFrame]:
@@ -127,8 +127,7 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
     with TemporaryDirectory() as folder:
         sources = replace(original.sources, results=ResultsFolder(Path(folder)))
         units = joined(unit for choice in choices for unit in choice.units)
-        study = replace(original.study, by_epochs=False)  # which is not compared
-        plan = Plan(study, units, dict.fromkeys(units, "from nothing"), sources)
+        plan = Plan(original.study, units, dict.fromkeys(units, "from nothing"), sources)
         outcomes = run_study(plan, executor, progress)
         for outcome in (outcome for outcome in outcomes if outcome.reasons):
             progress.say(f"failed: {outcome.run_id}: {'; '.join(outcome.reasons)}")
