@@ -6,6 +6,8 @@ in that detector's file and nowhere else. A detector ranks; it never thresholds,
 writes. Choices that people disagree on are fields.
 """
 
+import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +49,13 @@ class Detector(ABC):
     def epochs_used_in(self, training: TrainingSettings) -> int:
         """The same of a run with these settings; one that stops where the schedule changes overrides this."""
         return self.epochs_used(training.epochs)
+
+    @property
+    def paper(self) -> tuple[str, str]:
+        """Authors, venue and year, and the arXiv number, as its file's first lines say; empty if they say nothing."""
+        about = sys.modules[type(self).__module__].__doc__ or ""
+        said = re.search(r"\((?:as in )?([^()]+ et al\.[^()]*?)(?:, arXiv ([\d.]+))?\)", about)
+        return (said[1], said[2] or "") if said else ("", "")
 
     @property
     def label(self) -> str:

@@ -1,6 +1,6 @@
 """LiNC: a trust value per sample, learned while the classifier trains; low trust after the warm-up is suspicious.
 
-Paper: "LiNC: Lightweight Noise Correction via Per-Sample Trust and Gaussian Mixture Modeling".
+Paper: "LiNC: Lightweight Noise Correction via Per-Sample Trust and Gaussian Mixture Modeling" (Moturu et al.).
 Target q = (1 − α)·stopgrad(p) + α·e_ỹ; loss −Σ q log p; α ← α − η(∂L/∂α + λα) with ∂L/∂α = −log p_ỹ − H(p).
 Score: 1 − α after w epochs. Then a mixture over α finds the noisy cluster, which is trained softly on p for s epochs
 and relabelled once; plain cross-entropy on the corrected labels follows.

@@ -1,6 +1,11 @@
 """Headlines: sentences that say the opposite when the rows do."""
 
+import pandas as pd
+
+from benchmark.paper import select
+from benchmark.paper.answer import leaderboard, short_answers
 from benchmark.paper.headlines import headlines
+from benchmark.paper.verdicts import verdict_table
 from tests.paper_rows import AUROCS, Row, accuracy, by_epochs, detection, like_the_paper, redrawn, run, tables
 
 BREAST = detection("breastmnist", AUROCS)
@@ -98,3 +103,39 @@ def test_they_say_what_correction_does_to_right_labels() -> None:
 def test_a_setting_without_linc_says_nothing_about_it() -> None:
     others = [row for row in detection("pneumoniamnist", AUROCS) if row["detector"] != "LiNC"]
     assert said(metrics=BREAST + [row | {"minus_linc": None} for row in others]) == said(metrics=BREAST)
+
+
+def costs(**alone: float) -> pd.DataFrame:
+    setting = {"path": "fast", "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": 70, "batch_size": 128}
+    rows = [setting | {"detector": name, "alone": share} for name, share in alone.items()]
+    rows += [row | {"path": "plain", "alone": 9.0} for row in rows]
+    return pd.DataFrame([*rows, *(row | {"backbone": "another", "alone": 9.0} for row in rows)])
+
+
+def test_the_leaderboard_has_quality_cost_and_paper() -> None:
+    rows = BREAST + detection("pneumoniamnist", AUROCS | {"AUM": 0.92})[:-2]  # of post-hoc trust there are none
+    board = leaderboard(tables(metrics=rows, auroc_draws=redrawn(rows)), costs(AUM=0.012, LiNC=0.03))
+    board = board.set_index("detector")
+    assert board.index.tolist() == ["AUM", "LiNC", "EL2N", "DataMaps", "forgetting", "post-hoc trust"]
+    assert board.loc["AUM"].tolist() == [
+        *("0.940 [0.920, 0.960]", "1.0 [1.0, 2.0]", "1", "1.2%", "Pleiss et al., NeurIPS 2020, arXiv 2001.10528"),
+    ]
+    assert board.loc["LiNC", ["AUROC", "added cost", "paper"]].tolist() == [
+        *("0.930 [0.930, 0.930]", "3.0%", "Moturu et al."),
+    ]
+    assert board.loc["post-hoc trust", ["AUROC", "rank", "added cost"]].tolist() == ["–", "–", "–"]
+    assert leaderboard(tables(), costs(AUM=1.0)).empty
+
+
+def test_the_answer_is_a_few_short_sentences() -> None:
+    metrics = detection("breastmnist", AUROCS | {"post-hoc trust": 0.933})
+    rows = tables(metrics=metrics, auroc_draws=redrawn(metrics), accuracy=like_the_paper("pathmnist", classes=9))
+    found = {name: select.with_paper_dataset(table) for name, table in rows.items()}
+    answers = short_answers(found, verdict_table(found["metrics"], found["accuracy"]))
+    assert answers[0] == (
+        "Detection: AUM finds most at 20% noise (mean AUROC 0.960); LiNC is 3 of 6 (0.930). Data: BreastMNIST."
+    )
+    assert answers[1].startswith("Against LiNC: 1 better, 3 worse, 1 equivalent, 0 undecided, of 5 others")
+    assert "in 4 of 5 settings, by +17.9 points" in answers[2]
+    assert "10 were measured: 10 reproduced, 0 contradicted" in answers[3]
+    assert all(len(answer.split()) <= 25 for answer in answers)

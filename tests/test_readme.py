@@ -1,4 +1,4 @@
-"""What the README says is run, word for word."""
+"""What the READMEs say is run, word for word."""
 
 import re
 import subprocess
@@ -14,8 +14,14 @@ from benchmark.cli.command_line import command_line, main
 from detectors.testing import check_detector
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-AUDIT, OWN_LOGITS, OWN_DETECTOR, SLURM = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+FOLDERS = ("detectors", "benchmark", "benchmark/audit", "results", "tests")
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in (*sorted(ROOT.glob("*.md")), *(ROOT / folder / "README.md" for folder in FOLDERS))
+}
+README, ALL = PAGES["README.md"], "\n".join(PAGES.values())
+PYTHON = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
+OWN_DETECTOR, OWN_LOGITS, SLURM, AUDIT = PYTHON
 
 
 @pytest.mark.long
@@ -108,10 +114,11 @@ def test_the_readmes_slurm_cluster_asks_for_encrypted_workers_of_one_thread(
 
 
 def test_commands_in_the_readme_are_understood() -> None:
-    commands = re.findall(r"^linc-bench (.*?)(?:\s+#.*)?$", README, flags=re.MULTILINE)
-    assert len(commands) >= 5
+    commands = re.findall(r"^linc-bench ((?:.*\\\n)*.*?)(?:\s+#.*)?$", ALL, flags=re.MULTILINE)
+    assert len(commands) >= 30
     for command in commands:
-        assert command_line().parse_args(command.split()).command  # exits on what it does not know
+        words = [word for word in command.replace("\\\n", " ").split() if not word.startswith("$")]
+        assert command_line().parse_args(words).command  # exits on what it does not know
     with pytest.raises(SystemExit):
         command_line().parse_args(["run", "--no-such-option"])
 
@@ -121,12 +128,27 @@ def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str])
         with pytest.raises(SystemExit):
             main([command, "--help"])
     known = capsys.readouterr().out
-    for option in set(re.findall(r"`(--[a-z-]+)", README)):
+    for option in set(re.findall(r"`(--[a-z-]+)", ALL)):
         assert option in known, option
 
 
-@pytest.mark.parametrize("page", ["README.md", "results/README.md"])
-def test_links_lead_to_files_that_exist(page: str) -> None:
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text())
-    missing = {link for link in links if "://" not in link and not (ROOT / page).parent.joinpath(link).exists()}
-    assert not missing
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
+    for link, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", PAGES[page]):
+        if "://" in link:
+            continue
+        target = (ROOT / page).parent / link if link else ROOT / page
+        assert target.exists(), link
+        headings = re.findall(r"^#+ (.*)$", target.read_text(), flags=re.MULTILINE) if heading else []
+        assert not heading or heading in [re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings]
+
+
+def test_the_readme_can_be_read_in_a_minute() -> None:
+    assert len(README.splitlines()) <= 250
+    assert len(README.encode()) <= 20_000
+
+
+def test_every_room_is_in_the_table_of_rooms() -> None:
+    rooms = {path.parent.name: path.read_text() for path in (ROOT / "benchmark").glob("*/__init__.py")}
+    for name, text in rooms.items():
+        assert f"| `{name}/` | {text.split(chr(34) * 3)[1]} |" in PAGES["benchmark/README.md"]

@@ -14,6 +14,7 @@ NUMBER = re.compile(
     r"[<>≤≥≈~]?\s*[+−-]?\d[\d,\u2009\u202f]*(\.\d+)?(e[+-]?\d+)?\s?(%|points|ms|s|×|[KMG]i?B)?(\s*[±\[(].*)?",
     re.IGNORECASE,
 )
+ARXIV = re.compile(r"\barXiv (\d{4}\.\d{5})\b")
 Tables = list[tuple[str, pd.DataFrame]]
 
 
@@ -96,8 +97,9 @@ def as_markdown(title: str, table: pd.DataFrame) -> str:
 
 
 def _in_markdown(cell: str) -> str:
-    """A bar would end it, and a line break the table."""
-    return " ".join(cell.splitlines()).replace("|", r"\|")
+    """A bar would end it, and a line break the table; papers are linked."""
+    cell = " ".join(cell.splitlines()).replace("|", r"\|")
+    return ARXIV.sub(r"[\g<0>](https://arxiv.org/abs/\1)", cell)
 
 
 def as_latex(title: str, table: pd.DataFrame, label: str) -> str:

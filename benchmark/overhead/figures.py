@@ -24,13 +24,12 @@ from benchmark.display.canvas import (
     panels,
     stretch_towards_one,
 )
-from benchmark.overhead.tables import OWN_STATE, SETTING, percent, short_titles
+from benchmark.overhead.tables import OWN_STATE, SETTING, added_costs, percent, short_titles
 from benchmark.reference import DETECTOR
 from benchmark.wording import dataset_title, describe_setting
 
 PARTS = {"objective": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
 RATE = 0.2  # of wrong labels, at which quality is read
-AS_PROFILED = ["backbone", "image_size", "epochs", "batch_size"]
 GAP, LETTER = 0.045, 0.014  # between two labels, and the width of a letter, as shares of a panel
 CAPTIONS = {
     "quality_against_cost": (
@@ -96,14 +95,12 @@ def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tu
     costs = costs[costs["path"] == "fast"]  # what a detector costs alone does not depend on the line-up
     rows = metrics[(metrics["line_up"] == "original") & (metrics["noise"] == "symmetric") & (metrics["status"] == "ok")]
     rows = rows[np.isclose(rows["rate"], RATE) & rows["detector"].isin(costs["detector"])]
-    for backbone, own in rows[rows["backbone"].isin(costs["backbone"])].groupby("backbone"):
+    for _, own in rows[rows["backbone"].isin(costs["backbone"])].groupby("backbone"):
         own = own[own["protocol"] == own.groupby("protocol")["dataset"].nunique().idxmax()]
         aurocs = own.pivot_table("auroc", ["dataset", "noise_seed", "training_seed"], "detector")
         measured = aurocs.notna().sum(axis=1)
         means = aurocs[measured == measured.max()].dropna(axis=1).groupby("dataset").mean()
-        paid = costs[costs["backbone"] == backbone]
-        is_same = (paid[AS_PROFILED] == own.iloc[0][AS_PROFILED]).all(axis=1)
-        cost = (paid[is_same] if is_same.any() else paid).groupby("detector")["alone"].mean()
+        cost = added_costs(costs, own.iloc[0])
         setting = describe_setting(own.iloc[0], ("backbone", "image_size", "epochs"))
         title = f"{', '.join(map(dataset_title, means.index))}: {setting}"
         yield title, pd.DataFrame({"auroc": means.mean(), "cost": cost[cost > 0]}).dropna()

@@ -14,6 +14,7 @@ from benchmark.wording import describe_setting, varying_columns
 OWN_STATE = "LiNC's own state"  # in the place of a detector: the reference method's objective alone
 IMAGENET = "ImageNet"  # in the place of an axis: a data set of its size
 SETTING = ["dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device"]
+AS_PROFILED = ["backbone", "image_size", "epochs", "batch_size"]
 SAMPLES_FITTED, EPOCHS_FITTED = 32_000, 20  # from here on; below, constant costs hide what grows
 COST_NOTES = (
     "In % of standard training, relative to the same run's training time: medians over rounds with the 95 % interval "
@@ -202,6 +203,16 @@ def _with_interval(rows: pd.DataFrame, column: str) -> pd.Series:
         return f"{percent(row[column])} [{_number(row[f'{column}_low'])}, {_number(row[f'{column}_high'])}]"
 
     return rows.apply(cell, axis=1)
+
+
+def added_costs(costs: pd.DataFrame, like: pd.Series) -> pd.Series:
+    """What each detector adds to a training like this one on cached features if it is used alone, in trainings.
+
+    Means over the data sets that were profiled with the same network, in the same setting if that was profiled.
+    """
+    paid = costs[(costs["path"] == "fast") & (costs["backbone"] == like["backbone"])]
+    is_same = (paid[AS_PROFILED] == like[AS_PROFILED]).all(axis=1)
+    return (paid[is_same] if is_same.any() else paid).groupby("detector")["alone"].mean()
 
 
 def percent(share: float) -> str:

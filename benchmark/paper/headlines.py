@@ -23,9 +23,9 @@ HOW = (
 
 def headlines(tables: select.Tables) -> list[str]:
     """Each question with its answer, if there is one; from rows on the paper's data sets, trained as in the paper."""
-    counted = {name: _counted(rows) for name, rows in tables.items()}
-    metrics, epochs, draws = (_compared(counted[name]) for name in ("metrics", "auc_by_epochs", "auroc_draws"))
-    cells = _accuracy_cells(counted["accuracy"])
+    counted = {name: counted_rows(rows) for name, rows in tables.items()}
+    metrics, epochs, draws = (compared_rows(counted[name]) for name in ("metrics", "auc_by_epochs", "auroc_draws"))
+    cells = accuracy_cells(counted["accuracy"])
     corrections = select.with_default_recipe(counted["corrections"], RECIPE)
     noisy, wrong = (rows[rows["rate"] > 0] for rows in (cells, corrections))
     answers = {
@@ -40,20 +40,20 @@ def headlines(tables: select.Tables) -> list[str]:
     return [f"{question} {answer}" for question, answer in answers.items() if answer]
 
 
-def _counted(rows: pd.DataFrame) -> pd.DataFrame:
+def counted_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """As `HOW` says."""
     is_coin_toss = (rows["classes"] == 2) & np.isclose(rows["rate"], 0.5)
     return rows[(rows["noise"] == "symmetric") & ~is_coin_toss]
 
 
-def _compared(rows: pd.DataFrame) -> pd.DataFrame:
+def compared_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The settings in which LiNC was compared with others, at the paper's rate."""
     rows = select.at_the_papers_rate(select.original_line_up(rows))
     has_linc = rows["setting"].isin(rows.loc[rows["detector_name"] == DETECTOR, "setting"])
     return rows[has_linc & (rows.groupby("setting")["detector"].transform("nunique") >= FEWEST_DETECTORS)]
 
 
-def _accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
+def accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
     """A row per data set and rate: differences in points, as means over the seeds that both recipes have."""
     standard, reference = (
         select.with_default_recipe(accuracy, recipe)

@@ -9,6 +9,7 @@ import pandas as pd
 from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
+from benchmark.paper.answer import BOARD, BOARD_TITLE, leaderboard, short_answers
 from benchmark.paper.headlines import HOW, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
@@ -21,20 +22,22 @@ Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
 
 def paper_groups(tables: select.Tables) -> dict[str, Group]:
     """What we found, what was tried to explain it, and a verdict on every number; from the rows of all studies."""
-    tables = select.of_the_paper(tables)
+    costs, tables = tables["overhead"], select.of_the_paper(tables)
     usual = {name: select.as_in_the_paper(rows) for name, rows in tables.items()}
     judged = verdict_table(usual["metrics"], usual["accuracy"])
     if judged.empty:
         return {}
     tried = hypothesis_table(tables)
     groups = {
+        "answer": Group("The answer", [], short_answers(usual, judged)),
+        "leaderboard": Group("Every detector", titled(BOARD_TITLE, leaderboard(usual, costs)), [BOARD]),
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
         "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
         "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
         "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
-    return {name: group for name, group in groups.items() if group.tables or name == "headlines"}
+    return {name: group for name, group in groups.items() if group.tables or name in ("answer", "headlines")}
 
 
 def effort_table(runs: pd.DataFrame) -> pd.DataFrame:

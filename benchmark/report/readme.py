@@ -9,7 +9,10 @@ import pandas as pd
 from benchmark.disk import DEFAULT_RESULTS, write_text
 from benchmark.display.tables import MISSING, Group, as_markdown
 
-READMES = (Path("README.md"), DEFAULT_RESULTS / "README.md")
+READMES = (
+    *(Path("README.md"), DEFAULT_RESULTS / "README.md"),
+    *(Path(folder, "README.md") for folder in ("detectors", "benchmark", "benchmark/audit")),
+)
 BLOCK = re.compile(
     r"(<!-- results of ([^:]+): written by `linc-bench report` -->\n)(.*?)(<!-- end of \2 -->)", re.DOTALL
 )
@@ -63,12 +66,25 @@ def _as_questions(answers: Sequence[str]) -> str:
 
 def suite_blocks(speed: pd.DataFrame, baseline: pd.DataFrame) -> dict[str, str]:
     """What `make bench` measured, and what each detector computes."""
-    texts = {"detectors": as_markdown("What each detector computes", detectors_table())}
+    texts = {
+        "detectors": as_markdown("What each detector computes", detectors_table()),
+        "detector list": detector_list(),
+    }
     if not speed.empty:
         texts["speed"] = as_markdown("Measured by `make bench` on two cores", speed_table(speed))
     if not baseline.empty:
         texts["scoring"] = as_markdown("Measured by `make bench`", scoring_table(baseline))
     return texts
+
+
+def detector_list() -> str:
+    """A line for each, with a link to its file."""
+    from benchmark.runs import ORIGINAL
+
+    return "".join(
+        f"- [{detector.name}]({type(detector).__module__.replace('.', '/')}.py): {detector.summary}\n"
+        for detector in ORIGINAL.detectors
+    )
 
 
 def detectors_table() -> pd.DataFrame:

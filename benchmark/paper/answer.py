@@ -1,0 +1,100 @@
+"""The answer in one minute: a table of all detectors with quality, cost and paper, and a few short sentences."""
+
+import pandas as pd
+
+from benchmark.display.tables import MISSING
+from benchmark.overhead.tables import added_costs
+from benchmark.paper import numbers as paper
+from benchmark.paper import select
+from benchmark.paper.headlines import accuracy_cells, compared_rows, counted_rows
+from benchmark.paper.verdicts import CONTRADICTED, GAINS, NOT_TESTED, REPRODUCED
+from benchmark.reference import DETECTOR
+from benchmark.runs import ORIGINAL
+from benchmark.statistics.bootstrap import interval
+from benchmark.statistics.comparisons import compared
+from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE, difference
+from benchmark.training import TrainingSettings
+from benchmark.wording import dataset_title
+
+BOARD_TITLE = f"Every detector from one training, {paper.DETECTION_RATE:.0%} symmetric noise"
+BOARD = (
+    "AUROC: the mean over data sets of the means over pairs of seeds, and rank 1 is the best mean; in brackets 95 % "
+    "intervals of a bootstrap over data sets, then pairs of seeds, then samples. Trainings: how many it needs, "
+    "training in folds included. Added cost: what it adds to one standard training if it is used alone. A dash: not "
+    "measured on every data set, or not profiled."
+)
+
+
+def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
+    """A row per detector as its authors describe it, from one training each; the best first."""
+    rows = compared_rows(counted_rows(tables["metrics"]))
+    if rows.empty:
+        return pd.DataFrame()
+    aurocs = rows.groupby(["detector_name", "dataset"])["auroc"].mean().unstack()
+    drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
+    means = dict(zip(drawn.names, map(interval, drawn.aurocs), strict=True)) if drawn else {}
+    ranks, cost = drawn.rank_intervals() if drawn else {}, added_costs(costs, rows.iloc[0])
+    complete = aurocs.dropna()
+    overall = complete.mean(axis=1)
+    rank = overall.rank(ascending=False)
+    order = [*rank.sort_values().index, *aurocs.drop(complete.index).index]
+    known = {detector.name: detector for detector in ORIGINAL.detectors}
+    epochs = TrainingSettings().epochs
+    board = []
+    for name in map(str, order):
+        detector, is_complete = known[name], name in complete.index
+        cited, number = detector.paper
+        board.append(
+            {
+                "detector": name,
+                "AUROC": _with_interval(overall[name], means.get(name), 3) if is_complete else MISSING,
+                "rank": _with_interval(rank[name], ranks.get(name), 1) if is_complete else MISSING,
+                "trainings": f"{detector.training.passes(epochs) / epochs:.2g}"
+                if detector.epochs_used(epochs)
+                else "0",
+                "added cost": f"{cost[name]:.1%}" if name in cost else MISSING,
+                "paper": ", ".join(filter(None, (cited, number and f"arXiv {number}"))) or MISSING,
+            }
+        )
+    return pd.DataFrame(board)
+
+
+def _with_interval(value: float, ends: tuple[float, float] | None, digits: int) -> str:
+    return f"{value:.{digits}f}" + (f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]" if ends else "")
+
+
+def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:
+    """At most 25 words each: who finds most, who is better than the reference, accuracy, and the paper."""
+    rows = compared_rows(counted_rows(tables["metrics"]))
+    noisy = accuracy_cells(counted_rows(tables["accuracy"]))
+    noisy = noisy[noisy["rate"] > 0]
+    answers = [_who_finds_most(rows)] if len(rows) else []
+    drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
+    if drawn and DETECTOR in drawn.names:
+        own = drawn.aurocs[drawn.names.index(DETECTOR)]
+        others = [difference(drawn.aurocs[at], own).verdict for at, name in enumerate(drawn.names) if name != DETECTOR]
+        counts = ", ".join(f"{others.count(word)} {word}" for word in (BETTER, WORSE, SAME, UNDECIDED))
+        answers.append(
+            f"Against {DETECTOR}: {counts}, of {len(others)} others measured everywhere (margin {EQUIVALENT:g})."
+        )
+    if len(noisy):
+        answers.append(
+            f"Accuracy: with noise, {DETECTOR}'s correction helps the last epoch in {(noisy['last'] > 0).sum()} of "
+            f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average."
+        )
+    verdicts = judged.loc[judged["where"] == GAINS, "verdict"]
+    answers.append(
+        f"Paper: of {DETECTOR}'s {len(verdicts)} gains in accuracy, {(verdicts != NOT_TESTED).sum()} were measured: "
+        f"{(verdicts == REPRODUCED).sum()} reproduced, {(verdicts == CONTRADICTED).sum()} contradicted."
+    )
+    return answers
+
+
+def _who_finds_most(rows: pd.DataFrame) -> str:
+    means = rows.groupby(["detector_name", "dataset"])["auroc"].mean().unstack().dropna().mean(axis=1)
+    where = ", ".join(dataset_title(str(name)) for name in rows["dataset"].unique())
+    own, rank = means[DETECTOR], int(means.rank(ascending=False, method="min")[DETECTOR])
+    return (
+        f"Detection: {means.idxmax()} finds most at {paper.DETECTION_RATE:.0%} noise (mean AUROC {means.max():.3f}); "
+        f"{DETECTOR} is {rank} of {len(means)} ({own:.3f}). Data: {where}."
+    )
