@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from benchmark.disk.schema import TABLES
 from benchmark.report.parts import PaperPart, StudyPart
 from tests.made_up_study import DETECTORS, Tables, made_up_ablation, made_up_study
 
@@ -55,6 +56,7 @@ def of_recipe(name: str, setting: str | None) -> Callable[[pd.DataFrame], pd.Ser
 
 
 def report(tables: Tables) -> None:
+    tables = {**tables, "overhead": pd.DataFrame(columns=list(TABLES["overhead"].columns))}
     study, paper = StudyPart(tables, "detection"), PaperPart(tables)
     for part in (study, paper):
         assert part.groups is not None

@@ -11,7 +11,7 @@ from benchmark.paper.verdicts import CONTRADICTED, GAINS, NOT_TESTED, REPRODUCED
 from benchmark.reference import DETECTOR
 from benchmark.runs import ORIGINAL
 from benchmark.statistics.bootstrap import interval
-from benchmark.statistics.comparisons import compared
+from benchmark.statistics.comparisons import compared, measured_together
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE, difference
 from benchmark.training import TrainingSettings
 from benchmark.wording import dataset_title
@@ -20,8 +20,8 @@ BOARD_TITLE = f"Every detector from one training, {paper.DETECTION_RATE:.0%} sym
 BOARD = (
     "AUROC: the mean over data sets of the means over pairs of seeds, and rank 1 is the best mean; in brackets 95 % "
     "intervals of a bootstrap over data sets, then pairs of seeds, then samples. Trainings: how many it needs, "
-    "training in folds included. Added cost: what it adds to one standard training if it is used alone. A dash: not "
-    "measured on every data set, or not profiled."
+    "training in folds included. Added cost: what it adds to one standard training if it is used alone. Not ranked: "
+    "what was not measured in every run, since its mean is of other wrong labels."
 )
 
 
@@ -30,24 +30,23 @@ def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
     rows = compared_rows(counted_rows(tables["metrics"]))
     if rows.empty:
         return pd.DataFrame()
-    aurocs = rows.groupby(["detector_name", "dataset"])["auroc"].mean().unstack()
+    aurocs = rows.pivot_table("auroc", ["dataset", *select.SEEDS], "detector_name")
     drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
     means = dict(zip(drawn.names, map(interval, drawn.aurocs), strict=True)) if drawn else {}
     ranks, cost = drawn.rank_intervals() if drawn else {}, added_costs(costs, rows.iloc[0])
-    complete = aurocs.dropna()
-    overall = complete.mean(axis=1)
+    overall = _overall(rows)
     rank = overall.rank(ascending=False)
-    order = [*rank.sort_values().index, *aurocs.drop(complete.index).index]
+    order = [*rank.sort_values().index, *aurocs.columns.difference(rank.index)]
     known = {detector.name: detector for detector in ORIGINAL.detectors}
     epochs = TrainingSettings().epochs
     board = []
     for name in map(str, order):
-        detector, is_complete = known[name], name in complete.index
+        detector, is_complete = known[name], name in rank
         cited, number = detector.paper
         board.append(
             {
                 "detector": name,
-                "AUROC": _with_interval(overall[name], means.get(name), 3) if is_complete else MISSING,
+                "AUROC": _with_interval(overall[name], means.get(name), 3) if is_complete else _in_part(aurocs[name]),
                 "rank": _with_interval(rank[name], ranks.get(name), 1) if is_complete else MISSING,
                 "trainings": f"{detector.training.passes(epochs) / epochs:.2g}"
                 if detector.epochs_used(epochs)
@@ -57,6 +56,15 @@ def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(board)
+
+
+def _overall(rows: pd.DataFrame) -> pd.Series:
+    """Mean AUROC over data sets of the detectors that were measured together."""
+    return measured_together(rows).groupby("dataset").mean().mean()
+
+
+def _in_part(aurocs: pd.Series) -> str:
+    return f"{aurocs.groupby('dataset').mean().mean():.3f} in {aurocs.notna().sum()} of {len(aurocs)} runs"
 
 
 def _with_interval(value: float, ends: tuple[float, float] | None, digits: int) -> str:
@@ -91,7 +99,7 @@ def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:
 
 
 def _who_finds_most(rows: pd.DataFrame) -> str:
-    means = rows.groupby(["detector_name", "dataset"])["auroc"].mean().unstack().dropna().mean(axis=1)
+    means = _overall(rows)
     where = ", ".join(dataset_title(str(name)) for name in rows["dataset"].unique())
     own, rank = means[DETECTOR], int(means.rank(ascending=False, method="min")[DETECTOR])
     return (

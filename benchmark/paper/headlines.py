@@ -9,7 +9,7 @@ import pandas as pd
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.statistics.comparisons import against_reference, mean_ranks
+from benchmark.statistics.comparisons import against_reference, mean_ranks, measured_together
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 from benchmark.wording import by_setting, dataset_title
 
@@ -76,7 +76,7 @@ def accuracy_cells(accuracy: pd.DataFrame) -> pd.DataFrame:
 def _best_detector(metrics: pd.DataFrame, draws: pd.DataFrame) -> str:
     ranks, ranked = [], []
     for title, rows in by_setting(metrics):
-        means = rows.groupby("detector_name")["auroc"].mean()
+        means = measured_together(rows).mean()
         ranks.append(int(means.rank(ascending=False, method="min")[DETECTOR]))
         ranked.append(f"ranked {_ordinal(ranks[-1])} of {len(means)} on {title} (best: {means.idxmax()})")
     firsts, of = ranks.count(1), _data_sets(len(ranks))

@@ -35,10 +35,21 @@ class Compared:
         return dict(zip(self.names, map(interval, hierarchical_draws(self.datasets, by_rank=True)), strict=True))
 
 
+def measured_together(measured: pd.DataFrame) -> pd.DataFrame:
+    """AUROCs by run and detector: the runs that the reference has, or all; the detectors that have all of these.
+
+    The mean of a detector that was measured in fewer runs would be of other wrong labels.
+    """
+    aurocs = measured.pivot_table("auroc", CELL, "detector")
+    if reference.DETECTOR in aurocs:
+        aurocs = aurocs[aurocs[reference.DETECTOR].notna()]
+    return aurocs.dropna(axis=1)
+
+
 def mean_ranks(measured: pd.DataFrame) -> pd.Series:
-    """Over settings, by the mean AUROC over seeds, of detectors that were measured in all of them; the best first."""
-    means = measured.groupby(["detector", "setting"])["auroc"].mean().unstack().dropna()
-    return means.rank(ascending=False).mean(axis=1).sort_values(kind="stable")
+    """Over settings, by the mean AUROC over seeds, of detectors that were measured together; the best first."""
+    means = measured_together(measured).groupby("setting").mean()
+    return means.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
 
 
 def compared(draws: pd.DataFrame) -> Compared | None:
