@@ -11,16 +11,17 @@ from benchmark.errors import LincBenchError, error_message, unknown_name
 from benchmark.identity import OWN_MODULE, file_digest
 from benchmark.names import check_title
 from benchmark.paths import typed_path
+from benchmark.training import TrainingSettings
 from detectors import Detector
-from detectors.testing import CHECKS
+from detectors.testing import CHECKS, check_epochs_used
 
 
 def is_detector_file(name: str) -> bool:
     return ".py:" in name
 
 
-def load_detector(argument: str) -> Detector:
-    """The detector that `path/to/file.py:Class` names, with its default settings."""
+def load_detector(argument: str, training: TrainingSettings) -> Detector:
+    """The detector that `path/to/file.py:Class` names, with its default settings, for runs with these of their own."""
     file, _, class_name = argument.rpartition(":")
     module = load_file(typed_path(file).resolve())
     classes = {
@@ -38,12 +39,14 @@ def load_detector(argument: str) -> Detector:
         detector = detector_class()
         for check in ("frozen value", "JSON round trip", "declarations"):
             CHECKS[check](detector)
+        check_epochs_used(detector, training)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         why = str(error) if isinstance(error, AssertionError | TypeError) else error_message(error)
         raise LincBenchError(f"{argument} cannot be used: {why}") from error
-    check_title("detector", detector.name)
+    for title in (detector.name, detector.label):
+        check_title("detector", title)
     return detector
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.errors import error_message
 from benchmark.identity import settings_of
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, Example, RunRecord, RunShape, Signal
-from benchmark.training import Recipe
+from benchmark.training import Recipe, TrainingSettings
 from detectors.base import Detector
 
 RTOL = 1e-9
@@ -135,6 +135,16 @@ def _declarations(detector: Detector) -> None:
     )
     assert isinstance(recipe, Recipe), f"`training` is {recipe!r}; expected a recipe, such as Standard()."
     assert callable(detector.score), f"`score` is {detector.score!r}; expected a method that takes a record."
+    assert isinstance(detector.label, str), f"`label` is {detector.label!r}; expected text."
+    check_epochs_used(detector, TrainingSettings())
+
+
+def check_epochs_used(detector: Detector, training: TrainingSettings) -> None:
+    used, epochs = detector.epochs_used_in(training), training.epochs
+    is_whole = isinstance(used, int | np.integer) and not isinstance(used, bool)
+    assert is_whole and 0 <= used <= epochs, (  # noqa: PT018
+        f"`epochs_used_in` is {used!r} of {epochs} epochs; expected a whole number from 0 to {epochs}."
+    )
 
 
 def _one_finite_number_each(detector: Detector) -> None:

@@ -197,12 +197,14 @@ class Mine(Detector):
     {needs}
     {score}
 """
+LABEL = "label = property(lambda self: {})"
+USED = "def epochs_used(self, epochs): return {}"
 NEEDS, SCORE = "needs = (TRAIN_LOGITS,)", "def score(self, record): return np.zeros(len(record.given_labels))"
 PROPERTY = "@property\n    def needs(self): {}"
 
 
-def mine(needs: str = NEEDS, score: str = SCORE) -> str:
-    return HEAD + MINE.format(needs=needs, score=score)
+def mine(needs: str = NEEDS, score: str = SCORE, more: str = "pass") -> str:
+    return HEAD + MINE.format(needs=needs, score=f"{score}\n    {more}")
 
 
 @pytest.mark.parametrize(
@@ -223,6 +225,18 @@ def mine(needs: str = NEEDS, score: str = SCORE) -> str:
         (mine(score=f"{SCORE}\n    def __post_init__(self): raise ValueError('no')"), "ValueError: no"),
         (mine(score=f"{SCORE}\n    def __post_init__(self): sys.exit(0)"), "SystemExit: 0"),
         (mine(score=f"{SCORE}\n    def __eq__(self, other): return 1 / 0"), "ZeroDivisionError"),
+        (mine(more=LABEL.format("None")), "`label` is None; expected text"),
+        (mine(more=LABEL.format("1 / 0")), "ZeroDivisionError"),
+        (mine(more=LABEL.format("''")), "'' cannot be the name of a detector"),
+        (mine(more=LABEL.format("'a|b'")), "'a|b' cannot be the name of a detector"),
+        (mine(more=USED.format("'x'")), "`epochs_used_in` is 'x' of 70 epochs; expected a whole number from 0 to 70"),
+        (mine(more=USED.format("2.5")), "expected a whole number"),
+        (mine(more=USED.format("True")), "expected a whole number"),
+        (mine(more=USED.format("epochs + 1")), "`epochs_used_in` is 71 of 70 epochs"),
+        (mine(more=USED.format("-1")), "expected a whole number"),
+        (mine(more=USED.format("0 // (epochs - 30)")), "ZeroDivisionError"),
+        (mine(more="epochs_used = 3"), "'int' object is not callable"),
+        (mine(more="def epochs_used_in(self, training): sys.exit(0)"), "SystemExit: 0"),
         (f"{mine()}\ndef (:", "own.py cannot be imported (SyntaxError"),
         (f"import torch.nosuch\n{mine()}", "own.py cannot be imported (ModuleNotFoundError"),
         (f"{mine()}\nsys.exit(0)", "own.py cannot be imported (SystemExit: 0)"),

@@ -10,7 +10,7 @@ from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.runs import Grid, LineUp, Seeds, Study
-from detectors import LINE_UPS, detector_named
+from detectors import LINE_UPS, Detector, detector_named
 from detectors.own_files import is_detector_file, load_detector
 
 T = TypeVar("T")
@@ -93,12 +93,14 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
     for name in wanted.line_ups:
         if name not in LINE_UPS:
             raise unknown_name("line-up", name, LINE_UPS)
+    changed = {"epochs": wanted.epochs, "batch_size": wanted.batch_size, "augment": wanted.augment}
+    training = _replaced(grid.training, changed | {"plain": wanted.plain or wanted.augment})
     line_ups = _line_ups(study, grid, wanted.line_ups)
     if wanted.detectors and (line_ups or not wanted.line_ups):
-        line_ups = _with_detectors(study, line_ups, wanted.detectors)
+        own = tuple(load_detector(name, training) for name in wanted.detectors if is_detector_file(name))
+        line_ups = _with_detectors(study, line_ups, wanted.detectors, own)
     rates = {rate for other in study.grids for rate in other.rates}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
-    training = {"epochs": wanted.epochs, "batch_size": wanted.batch_size, "augment": wanted.augment}
     return replace(
         grid,
         datasets=_datasets(study, grid, wanted.datasets or study.datasets),
@@ -108,7 +110,7 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
         line_ups=line_ups,
         noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
         backbone=_replaced(grid.backbone, network),
-        training=_replaced(grid.training, training | {"plain": wanted.plain or wanted.augment}),
+        training=training,
     )
 
 
@@ -155,9 +157,10 @@ def _line_ups(study: Study, grid: Grid, wanted: tuple[str, ...]) -> tuple[LineUp
     return (*(line_up for line_up in grid.line_ups if line_up.name in chosen), *added)
 
 
-def _with_detectors(study: Study, line_ups: tuple[LineUp, ...], names: tuple[str, ...]) -> tuple[LineUp, ...]:
-    """The named detectors of these line-ups, and those that no grid has; one from a file joins them, or else all."""
-    own = tuple(load_detector(name) for name in names if is_detector_file(name))
+def _with_detectors(
+    study: Study, line_ups: tuple[LineUp, ...], names: tuple[str, ...], own: tuple[Detector, ...]
+) -> tuple[LineUp, ...]:
+    """The named detectors of these line-ups, and those that no grid has; `own` ones join them, or else all."""
     known = [detector_named(name).name for name in names if not is_detector_file(name)]
     new = set(known) - {detector.name for detector in study.detectors}
     members = {line_up.name: line_up.detectors for line_up in line_ups} or dict.fromkeys(LINE_UPS, ())
