@@ -4,6 +4,8 @@ import errno
 import gc
 import json
 import multiprocessing
+import os
+import pickle
 import shutil
 import time
 import weakref
@@ -368,6 +370,55 @@ def test_doctor_names_what_is_wrong_and_what_to_do(what: str, copied: Path, caps
     assert all(finding.why and finding.what_to_do for finding in findings)
     assert main(["doctor", "--results", str(copied)]) == (state == DAMAGED)
     assert f" {state}" in said(capsys)
+
+
+def pickled(path: Path) -> None:
+    path.write_bytes(pickle.dumps([1, 2]))
+
+
+def objects(path: Path) -> None:
+    save = np.savez if path.suffix == ".npz" else np.save
+    save(path, np.array([None, {}], dtype=object), allow_pickle=True)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+OURS = [
+    f"{folder}/*.np[yz]"
+    for folder in ("runs/*-standard-*", "scores/*", "features/*", "labels", "answers", "duplicates", "checks")
+]
+
+
+@pytest.mark.parametrize("spoil", [pickled, objects, pipe])
+def test_doctor_neither_waits_for_a_pipe_nor_advises_to_load_pickles(
+    spoil: Callable[[Path], None], copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Opening a pipe waits for whoever writes; numpy's words for an array that is none advise to load it unsafely."""
+    for path in [path for pattern in OURS for path in sorted(copied.glob(pattern))[:9]]:
+        spoil(path)
+    assert main(["doctor", "--results", str(copied)]) == 1
+    text = said(capsys)
+    assert text.count(" damaged") >= len(OURS)
+    assert "allow_pickle" not in text
+    assert "unsafe" not in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spoil", [pickled, objects, pipe])
+@pytest.mark.parametrize("pattern", [pattern for pattern in OURS if "features" not in pattern])
+def test_an_array_that_is_none_is_made_again(
+    spoil: Callable[[Path], None], pattern: str, quick: Quick, copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = score_bytes(copied)
+    spoil(one(copied, pattern))
+    assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
+    told = capsys.readouterr()
+    assert "allow_pickle" not in told.out + told.err
+    assert not list(check_integrity(ResultsFolder(copied)))
+    assert score_bytes(copied) == scores
 
 
 @pytest.mark.long

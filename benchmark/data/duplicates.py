@@ -16,7 +16,7 @@ import numpy as np
 from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo
 from benchmark.data.image_files import FileImages
 from benchmark.data.npz_files import KEY_OF_SPLIT
-from benchmark.disk import UNREADABLE, ResultsFolder, atomic_file, is_transient, slug
+from benchmark.disk import UNREADABLE, ResultsFolder, atomic_file, is_transient, open_arrays, slug
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest, digest_of
 from benchmark.wording import dataset_title
@@ -140,7 +140,7 @@ def duplicates_file(results: ResultsFolder, info: DatasetInfo) -> Path:
 def read_duplicates(file: Path, sizes: tuple[int, int, int]) -> Duplicates | None:
     """None if the file is absent or damaged; each of its arrays has a checksum."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with open_arrays(file) as arrays:
             found = Duplicates(sizes, arrays["copy_of"], arrays["near"], arrays["correlations"])
         return found if len(found.copy_of) == sum(sizes) else None
     except UNREADABLE as error:

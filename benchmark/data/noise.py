@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark.disk import open_arrays
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.seeds import numpy_generator
 
@@ -86,7 +87,7 @@ class AnswerKey:
 
     @classmethod
     def read(cls, path: Path) -> "AnswerKey":
-        with np.load(path, allow_pickle=False) as labels:
+        with open_arrays(path) as labels:
             return cls(labels["train"], labels["validation"])
 
     def is_mislabelled(self, given_labels: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.disk import UNREADABLE, check_unpacked_size
+from benchmark.disk import UNREADABLE, check_unpacked_size, open_arrays
 from benchmark.errors import LincBenchError
 from benchmark.paths import regular_file
 
@@ -21,7 +21,7 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     wanted = [f"{key}_{part}" for key in KEY_OF_SPLIT.values() for part in ("images", "labels")]
     try:
         check_unpacked_size(path)
-        with np.load(path, allow_pickle=False) as arrays:
+        with open_arrays(path) as arrays:
             missing = [key for key in wanted if key not in arrays]
             if missing:
                 raise LincBenchError(
@@ -33,11 +33,6 @@ def read_npz(path: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
                 for split, key in KEY_OF_SPLIT.items()
             }
     except UNREADABLE as error:
-        if "pickle" in str(error):  # numpy's words advise to load them
-            raise LincBenchError(
-                f"{path} has Python objects in it, which can run code and are never loaded. Save plain arrays: images "
-                "as uint8 and labels as integers."
-            ) from error
         raise LincBenchError(f"{path} cannot be read as arrays ({error}). Fetch or write it again.") from error
 
 

@@ -15,6 +15,7 @@ from benchmark.disk.files import (
     locked,
     new_array,
     open_array,
+    open_arrays,
     read_json,
     remove,
     write_checksums,

@@ -7,7 +7,7 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
@@ -112,7 +112,7 @@ def find_damage(folder: Path) -> str | None:
 
 
 def _size_and_checksum(file: Path) -> dict[str, Json]:
-    with file.open("rb") as opened:
+    with _no_pipe(file).open("rb") as opened:
         return {"bytes": file.stat().st_size, "crc32": checksum(iter(lambda: opened.read(BLOCK_BYTES), b""))}
 
 
@@ -150,9 +150,14 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 def read_json(path: Path) -> Json:
     """A file that is not there, or damaged, is one of `UNREADABLE`, as is a key that its value lacks."""
-    if path.is_fifo():  # opening it would wait for whoever writes
-        raise OSError(errno.EINVAL, "Not a file but a pipe", str(path))
-    return json.loads(path.read_bytes())
+    return json.loads(_no_pipe(path).read_bytes())
+
+
+def _no_pipe(path: Path) -> Path:
+    """Before it is opened: that would wait for whoever writes into a pipe, and a device may never end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Not a file but a folder, a pipe or a device", str(path))
+    return path
 
 
 def write_json(path: Path, value: Json) -> None:
@@ -169,8 +174,29 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: np.dtype | type) -> np.
 
 
 def open_array(path: Path) -> np.ndarray:
-    """A read-only, memory-mapped array. Pickled objects are refused by numpy's mapping itself."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    """A read-only, memory-mapped array."""
+    with _never_unpickled(path):
+        return np.load(_no_pipe(path), mmap_mode="r", allow_pickle=False)
+
+
+@contextmanager
+def open_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
+    """Of an .npz file, by name; each is read when it is asked for."""
+    with _never_unpickled(path), np.load(_no_pipe(path), allow_pickle=False) as arrays:
+        yield arrays
+
+
+@contextmanager
+def _never_unpickled(path: Path) -> Iterator[None]:
+    """In our words, since numpy's advise to load it unsafely, also where it is only damaged."""
+    try:
+        yield
+    except ValueError as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{path.name} is damaged, or has Python objects in it, which can run code and are never loaded"
+        ) from error
 
 
 def check_unpacked_size(path: Path) -> None:

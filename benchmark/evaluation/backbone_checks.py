@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from benchmark.data.datasets import missing_file
-from benchmark.disk import find_damage, slug
+from benchmark.disk import find_damage, open_arrays, slug
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import duration
 from benchmark.identity import digest_of, settings_of
@@ -48,9 +46,9 @@ def keep_checks(units: Iterable[Unit], sources: Sources) -> None:
 def _check_of_features(unit: Unit, sources: Sources) -> BackboneCheck:
     results, noise_id = sources.results, unit.run.noise_id
     train, _, test = open_store(sources.store(unit), unit.info)
-    with np.load(results.answer_key(noise_id), allow_pickle=False) as clean:
+    with open_arrays(results.answer_key(noise_id)) as clean:
         labels = clean["train"]
-    with np.load(results.given_labels(noise_id), allow_pickle=False) as given:
+    with open_arrays(results.given_labels(noise_id)) as given:
         test_labels = given["test"]
     network = unit.info.num_classes, unit.run.backbone, sources.weights_file
     return check_features((train, labels), (test, test_labels), *network)

@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmark.data.datasets import SPLITS
 from benchmark.data.duplicates import CORRELATION, TRAIN, VALIDATION, Duplicates, duplicates_file, read_duplicates
+from benchmark.disk import open_arrays
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.identity import Json
 from benchmark.runs import Sources, Unit
@@ -20,9 +21,9 @@ def write_duplicates(unit: Unit, sources: Sources) -> None:
     found = read_duplicates(duplicates_file(results, info), info.sizes)
     if found is None:
         return
-    with np.load(results.answer_key(unit.run.noise_id), allow_pickle=False) as clean:
+    with open_arrays(results.answer_key(unit.run.noise_id)) as clean:
         labels = [clean["train"], clean["validation"]]
-    with np.load(results.given_labels(unit.run.noise_id), allow_pickle=False) as given:
+    with open_arrays(results.given_labels(unit.run.noise_id)) as given:
         labels.append(given["test"])
     key: dict[str, Json] = {"dataset": info.name, "data": info.identity[-12:]}
     is_same = partial(matches, tuple(key), [key])

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from benchmark.data import AnswerKey
 from benchmark.data.duplicates import TRAIN, Duplicates, duplicates_file, read_duplicates
-from benchmark.disk import provenance_columns
+from benchmark.disk import open_array, open_arrays, provenance_columns
 from benchmark.evaluation.trust import first_batches_share, first_gradients, log_mixture
 from benchmark.identity import Json, label_of, options_of
 from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
@@ -120,11 +120,9 @@ def _origin(unit: Unit, sources: Sources) -> dict[str, Json]:
 
 def _accuracy(unit: Unit, sources: Sources, history: Json, key: AnswerKey) -> dict[str, float]:
     by_epoch, folder = pd.DataFrame(history), sources.record(unit)
-    with np.load(sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as given:
+    with open_arrays(sources.results.given_labels(unit.run.noise_id)) as given:
         test = given["test"]
-    predicted = {
-        split: np.load(folder / f"{split}_predictions.npy", allow_pickle=False) for split in ("validation", "test")
-    }
+    predicted = {split: open_array(folder / f"{split}_predictions.npy") for split in ("validation", "test")}
     is_correct_EN = predicted["test"] == test
     batch_means = batch_mean_accuracy(is_correct_EN, unit.run.training.batch_size)
     return accuracy_metrics(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from benchmark.data.datasets import Dataset, load_dataset
 from benchmark.data.labelled import Rows
-from benchmark.disk import UNREADABLE, atomic_file, is_transient
+from benchmark.disk import UNREADABLE, atomic_file, is_transient, open_arrays
 from benchmark.networks.backbone import Backbone, HeadInit, check_name
 from benchmark.networks.loading import load_backbone, set_up_torch
 from benchmark.networks.preprocessing import LiveImages
@@ -141,8 +141,8 @@ def write_check(file: Path, check: BackboneCheck) -> None:
 def read_check(file: Path) -> BackboneCheck | None:
     """None if the file is absent or damaged; each of its arrays has a checksum."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
-            values = {name: arrays[name].tolist() for name in arrays.files}
+        with open_arrays(file) as arrays:
+            values = {name: arrays[name].tolist() for name in arrays}
         steps = dict(zip(get_args(HeadInit), values.pop("first_steps"), strict=True))
         return BackboneCheck(images=tuple(values.pop("images")), first_steps=steps, **values)
     except UNREADABLE as error:

@@ -130,7 +130,7 @@ def _is_resumable(partial: Path, total: int) -> bool:
 
 def _is_kept(partial: Path, chunk: range, features: np.ndarray) -> bool:
     mark = _mark(partial, chunk)
-    return mark.exists() and mark.read_bytes() == checksum([features[chunk.start : chunk.stop].tobytes()]).encode()
+    return mark.is_file() and mark.read_bytes() == checksum([features[chunk.start : chunk.stop].tobytes()]).encode()
 
 
 def feature_shape(model: "SplitModel", backbone: Backbone) -> tuple[int, ...]:

@@ -151,7 +151,7 @@ def open_record(folder: Path) -> RunRecord:
         for key, array in arrays.items():
             if list(array.shape) != about["signals"][key]["shape"]:
                 raise ValueError(f"{key} has shape {array.shape}, not {about['signals'][key]['shape']}")
-        labels = np.load(folder / "given_labels.npy", allow_pickle=False)
+        labels = np.array(open_array(folder / "given_labels.npy"))
         history = read_history(folder)
         splits = [split for split in ("validation", "test") if f"{split}_accuracy" in history[0]]  # an audit has none
         predictions = [open_array(folder / f"{split}_predictions.npy") for split in splits]

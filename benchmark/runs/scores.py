@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data import AnswerKey
-from benchmark.disk import UNREADABLE, atomic_file, checksum, is_transient, read_json, write_json
+from benchmark.disk import UNREADABLE, atomic_file, checksum, is_transient, open_array, read_json, write_json
 from benchmark.errors import LincBenchError
 from benchmark.futures import is_interrupt
 from benchmark.identity import Json, file_digest, settings_of
@@ -77,7 +77,7 @@ def has_scores(file: Path, samples: int) -> bool:
 
 def read_scores(file: Path) -> tuple[np.ndarray, float]:
     """Scores in sample order, and the seconds it took to compute them; damaged ones are a `ValueError`."""
-    table, about = np.load(file, allow_pickle=False), read_json(file.with_suffix(".json"))
+    table, about = open_array(file), read_json(file.with_suffix(".json"))
     if about["crc32"] != checksum([table.tobytes()]):
         raise ValueError("the scores changed since they were written")
     scores = np.empty(len(table))

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
 from benchmark.data.duplicates import training_groups
 from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
+from benchmark.disk import open_arrays
 from benchmark.networks.feature_store import check_weights, open_store
 from benchmark.networks.loading import load_backbone
 from benchmark.networks.preprocessing import LiveImages, preprocess
@@ -53,7 +53,7 @@ def training_data(unit: Unit, sources: Sources) -> TrainingData:
         splits = dataset_of(unit, sources).splits
         features = tuple(LiveImages(split.images, unit.run.backbone) for split in splits)
     device = torch.device(unit.run.training.device)
-    with np.load(sources.results.given_labels(unit.run.noise_id), allow_pickle=False) as labels:
+    with open_arrays(sources.results.given_labels(unit.run.noise_id)) as labels:
         given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
     train, validation, test = map(LabelledFeatures, features, given)
     return TrainingData(train, validation, test, unit.info.num_classes, training_groups(sources.results, unit.info))

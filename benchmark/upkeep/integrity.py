@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import numpy as np
-
 from benchmark.data import NoiseSettings
-from benchmark.disk import OLD, PARTIAL, TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient
+from benchmark.disk import OLD, PARTIAL, TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient, open_arrays
 from benchmark.disk.tables import OtherColumnsError, read_table, unknown_runs
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of
@@ -108,8 +106,8 @@ def _check_scores(results: ResultsFolder, path: Path) -> Iterator[Finding]:
 
 
 def _check_labels(results: ResultsFolder, path: Path) -> Iterator[Finding]:
-    with np.load(path, allow_pickle=False) as file:
-        for name in file.files:
+    with open_arrays(path) as file:
+        for name in file:
             file[name]  # reading it compares its checksum
     yield from ()
 
