@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -105,6 +106,30 @@ def test_windows_is_told_what_to_use() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "error: LiNC-Bench runs on Linux and macOS; on Windows, use it in WSL.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("run", "--dry-run", option) for option in ("--name", "--backbone", "--noise", "--dask")),
+        *((command, "--backbone") for command in ("profile", "try-audit")),
+        ("audit", "images", "--backbone"),
+    ],
+)
+def test_names_that_are_empty(arguments: tuple[str, ...], fails: Callable[..., str], tmp_path: Path) -> None:
+    """They would be ignored."""
+    place = "--out" if "audit" in arguments else "--results"
+    for empty in ("", " "):
+        assert f"{arguments[-1]} is empty" in fails(*arguments, empty, place, tmp_path / "results")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["run", "profile", "report", "verify"])
+def test_an_empty_study_is_not_the_default(command: str, fails: Callable[..., str], tmp_path: Path) -> None:
+    """Also where there is nothing but costs to report."""
+    shutil.copy(Path(__file__).parents[1] / "results" / "overhead.csv", tmp_path)
+    assert "There is no study called ''" in fails(command, "", "--results", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["overhead.csv"]
 
 
 @pytest.mark.parametrize(

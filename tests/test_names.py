@@ -52,7 +52,7 @@ def precious(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", [name for name in PATHS if name])
+@pytest.mark.parametrize("name", [name for name in PATHS if name.strip()])
 def test_a_name_is_no_path(name: str, quick: tuple[str, ...], precious: Path, fails: Fails) -> None:
     before = everything(precious)
     said = fails(*quick, f"--name={name}", "--results", precious / "r" / "results")

@@ -9,7 +9,7 @@ import pkgutil
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmark.cli.streams import is_unread, prepare_streams
@@ -53,8 +53,19 @@ def _terminate(number: int, frame: object) -> None:
     raise KeyboardInterrupt(number)
 
 
+def word_of(option: str) -> Callable[[str], str]:
+    """The type of an option that would be ignored if its value were empty."""
+
+    def word(text: str) -> str:
+        if not text.strip():
+            raise LincBenchError(f"{option} is empty; give it a value, or leave it out.")
+        return text
+
+    return word
+
+
 SHARED: dict[str, dict[str, Any]] = {  # options of several commands
-    "--backbone": {"help": "any timm name"},
+    "--backbone": {"type": word_of("--backbone"), "help": "any timm name"},
     "--image-size": {"least": 8, "most": 2048, "metavar": "PIXELS"},
     "--weights": {"type": typed_path, "metavar": "FILE", "help": "safetensors or pth file for the backbone"},
     "--workers": {"least": 1, "most": 4096, "help": "runs at a time; default: as many as there are processors"},
@@ -160,13 +171,14 @@ def _add_run(run: CommandParser) -> None:
         **seeds | {"dest": "noise_seeds"},
     )
     run.add_number("--trainings", 1, 100, trainings, metavar="N")
-    run.add_argument("--noise", help="noise kind")
+    run.add_argument("--noise", type=word_of("--noise"), help="noise kind")
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_shared("--workers")
     run.add_number("--score-limit", 1, 10**7, limit, metavar="SECONDS")
-    run.add_argument("--dask", metavar="ADDRESS", help=f"{dask} for the client of a Python program")
-    run.add_argument("--name", help=name)
+    dask = f"{dask} for the client of a Python program"
+    run.add_argument("--dask", type=word_of("--dask"), metavar="ADDRESS", help=dask)
+    run.add_argument("--name", type=word_of("--name"), help=name)
     run.add_argument("--force", action="store_true", help="train finished runs again")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
     run.add_shared("--results")

@@ -88,7 +88,7 @@ def verify_rows(options: argparse.Namespace) -> int:
 
     options.results.check_exists()
     seed = int.from_bytes(os.urandom(2)) if options.seed is None else options.seed
-    studies = [study_named(options.study)] if options.study else STUDIES
+    studies = STUDIES if options.study is None else [study_named(options.study)]
     plans = plans_of(studies, Sources(options.results, options.data_root, options.weights), options.dataset or ())
     choices, known, others = choose(options.results, plans, options.sample, seed)
     say(

@@ -57,7 +57,9 @@ def make_report(
         AuditPart(rows),
     ]
     shown = [part for part in parts if part.name == show or (show is None and part.name in studies)]
-    if not shown and (show or all(rows[name].empty for name in ("overhead", "overhead_growth", "audit_counts"))):
+    if not shown and (
+        show is not None or all(rows[name].empty for name in ("overhead", "overhead_growth", "audit_counts"))
+    ):
         raise _nothing_to_show(results, show, studies)
     for part in [StudyPart(rows.of_study(show, runs), show)] if show and runs else shown:
         for group in part.shown():
