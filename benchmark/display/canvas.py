@@ -110,7 +110,11 @@ def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
 def stretch_towards_one(axes: list[Axes], lowest: float, highest: float, along: str = "x") -> None:
     """An axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
     highest = min(highest + (1 - highest) / 4, 0.9998)
-    ticks = [tick for tick in (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999) if lowest < tick < highest]
+    ticks: list[float] = []
+    for tick in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999):
+        room = np.log10((1 - (ticks[-1] if ticks else 0)) / (1 - tick))  # what is left for its label
+        if lowest < tick < highest and room > np.log10((1 - lowest) / (1 - highest)) / 12:
+            ticks.append(tick)
     for axis in axes:
         set_scale, set_limits, set_ticks = (getattr(axis, f"set_{along}{part}") for part in ("scale", "lim", "ticks"))
         set_scale("function", functions=(lambda x: -np.log10(np.clip(1 - x, 1e-4, None)), lambda y: 1 - 10.0**-y))

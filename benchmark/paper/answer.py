@@ -7,7 +7,7 @@ from benchmark.overhead.tables import added_costs
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.headlines import accuracy_cells, compared_rows, counted_rows
-from benchmark.paper.verdicts import CONTRADICTED, GAINS, NOT_TESTED, REPRODUCED
+from benchmark.paper.verdicts import GAINS, NOT_TESTED, VERDICTS, WORDS
 from benchmark.reference import DETECTOR
 from benchmark.runs import ORIGINAL
 from benchmark.statistics.bootstrap import interval
@@ -91,9 +91,10 @@ def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:
             f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average."
         )
     verdicts = judged.loc[judged["where"] == GAINS, "verdict"]
+    measured = verdicts[verdicts != NOT_TESTED]
+    said = [f"{count} {WORDS.get(word, word)}" for word in VERDICTS if (count := (measured == word).sum())]
     answers.append(
-        f"Paper: of {DETECTOR}'s {len(verdicts)} gains in accuracy, {(verdicts != NOT_TESTED).sum()} were measured: "
-        f"{(verdicts == REPRODUCED).sum()} reproduced, {(verdicts == CONTRADICTED).sum()} contradicted."
+        f"Paper: of {DETECTOR}'s {len(verdicts)} gains in accuracy, {len(measured)} were measured: {', '.join(said)}."
     )
     return answers
 
