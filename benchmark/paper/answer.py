@@ -10,10 +10,8 @@ from benchmark.paper.headlines import accuracy_cells, compared_rows, counted_row
 from benchmark.paper.verdicts import GAINS, NOT_TESTED, VERDICTS, WORDS
 from benchmark.reference import DETECTOR
 from benchmark.runs import ORIGINAL
-from benchmark.statistics.bootstrap import interval
 from benchmark.statistics.comparisons import compared, measured_together
-from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE, difference
-from benchmark.training import TrainingSettings
+from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 from benchmark.wording import dataset_title
 
 BOARD_TITLE = f"Every detector from one training, {paper.DETECTION_RATE:.0%} symmetric noise"
@@ -32,13 +30,12 @@ def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     aurocs = rows.pivot_table("auroc", ["dataset", *select.SEEDS], "detector_name")
     drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
-    means = dict(zip(drawn.names, map(interval, drawn.aurocs), strict=True)) if drawn else {}
-    ranks, cost = drawn.rank_intervals() if drawn else {}, added_costs(costs, rows.iloc[0])
+    means, ranks = (drawn.auroc_intervals(), drawn.rank_intervals()) if drawn else ({}, {})
     overall = _overall(rows)
     rank = overall.rank(ascending=False)
     order = [*rank.sort_values().index, *aurocs.columns.difference(rank.index)]
     known = {detector.name: detector for detector in ORIGINAL.detectors}
-    epochs = TrainingSettings().epochs
+    cost, epochs = added_costs(costs, rows.iloc[0]), int(rows["epochs"].iloc[0])
     board = []
     for name in map(str, order):
         detector, is_complete = known[name], name in rank
@@ -79,8 +76,7 @@ def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:
     answers = [_who_finds_most(rows)] if len(rows) else []
     drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
     if drawn and DETECTOR in drawn.names:
-        own = drawn.aurocs[drawn.names.index(DETECTOR)]
-        others = [difference(drawn.aurocs[at], own).verdict for at, name in enumerate(drawn.names) if name != DETECTOR]
+        others = [drawn.difference(name, DETECTOR).verdict for name in drawn.names if name != DETECTOR]
         counts = ", ".join(f"{others.count(word)} {word}" for word in (BETTER, WORSE, SAME, UNDECIDED))
         answers.append(
             f"Against {DETECTOR}: {counts}, of {len(others)} others measured everywhere (margin {EQUIVALENT:g})."

@@ -16,8 +16,7 @@ from benchmark.networks.preprocessing import LiveImages, preprocess
 from benchmark.networks.split_model import SplitModel
 from benchmark.record import recorders_of
 from benchmark.record.recorders import Recorder, RunContext
-from benchmark.runs.plan import Sources
-from benchmark.runs.units import Unit
+from benchmark.runs import Sources, Unit
 from benchmark.training import Job
 
 

@@ -30,6 +30,10 @@ class Compared:
     def difference(self, one: str, other: str) -> Difference:
         return difference(*(self.aurocs[self.names.index(name)] for name in (one, other)))
 
+    def auroc_intervals(self) -> dict[str, tuple[float, float]]:
+        """The middle 95 % of each detector's mean AUROC over data sets."""
+        return dict(zip(self.names, map(interval, self.aurocs), strict=True))
+
     def rank_intervals(self) -> dict[str, tuple[float, float]]:
         """The middle 95 % of each detector's mean rank over data sets."""
         return dict(zip(self.names, map(interval, hierarchical_draws(self.datasets, by_rank=True)), strict=True))
