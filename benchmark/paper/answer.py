@@ -10,13 +10,13 @@ from benchmark.paper.headlines import accuracy_cells, compared_rows, counted_row
 from benchmark.paper.verdicts import GAINS, NOT_TESTED, VERDICTS, WORDS
 from benchmark.reference import DETECTOR
 from benchmark.runs import ORIGINAL
-from benchmark.statistics.comparisons import compared, measured_together
+from benchmark.statistics.comparisons import compared, mean_ranks, measured_together
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 from benchmark.wording import dataset_title
 
 BOARD_TITLE = f"Every detector from one training, {paper.DETECTION_RATE:.0%} symmetric noise"
 BOARD = (
-    "AUROC: the mean over data sets of the means over pairs of seeds, and rank 1 is the best mean; in brackets 95 % "
+    "AUROC and rank: means over data sets, 1 being the best rank; in brackets 95 % "
     "intervals of a bootstrap over data sets, then pairs of seeds, then samples. Trainings: how many it needs, "
     "training in folds included. Added cost: what it adds to one standard training if it is used alone. Not ranked: "
     "what was not measured in every run, since its mean is of other wrong labels."
@@ -31,9 +31,8 @@ def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
     aurocs = rows.pivot_table("auroc", ["dataset", *select.SEEDS], "detector_name")
     drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
     means, ranks = (drawn.auroc_intervals(), drawn.rank_intervals()) if drawn else ({}, {})
-    overall = _overall(rows)
-    rank = overall.rank(ascending=False)
-    order = [*rank.sort_values().index, *aurocs.columns.difference(rank.index)]
+    overall, rank = _overall(rows).sort_values(ascending=False), mean_ranks(rows)
+    order = [*overall.index, *aurocs.columns.difference(overall.index)]
     known = {detector.name: detector for detector in ORIGINAL.detectors}
     cost, epochs = added_costs(costs, rows.iloc[0]), int(rows["epochs"].iloc[0])
     board = []
