@@ -182,6 +182,16 @@ def test_a_detector_that_ends_its_process_after_some_epochs_has_no_auroc_by_epoc
     assert not list((copied / "running").iterdir())
 
 
+@pytest.mark.long
+def test_a_detector_that_ends_the_process_which_measures_it_is_named(
+    quick: Quick, fails: Callable[..., str], tmp_path: Path
+) -> None:
+    (file := tmp_path / "own.py").write_text(FILE.replace("BODY", "os._exit(0)").replace("OTHER", GOOD))
+    command = ("profile", *quick[1 : quick.index("--seed")], "--path", "fast", "--samples", "32", "--epochs", "2")
+    own = ("--detector", f"{file}:Other", "--detector", f"{file}:Mine")
+    assert "ended while mine was scored" in fails(*command, *own, "--results", tmp_path / "results")
+
+
 HEAD = """
 import sys
 from dataclasses import dataclass

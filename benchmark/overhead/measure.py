@@ -5,8 +5,9 @@ import multiprocessing
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -123,10 +124,29 @@ def _rotated(items: Sequence[T], turn: int) -> Sequence[T]:
 
 
 def _scoring_seconds(detector: Detector, record: RunRecord) -> float:
-    with threadpool_limits(limits=1):
+    with _noted(detector), threadpool_limits(limits=1):
         started = time.process_time()
         _score(detector, record)
         return time.process_time() - started
+
+
+_note: Path | None = None  # in a child process
+
+
+@contextmanager
+def _noted(detector: Detector) -> Iterator[None]:
+    """The parent process can name the detector that ended its child."""
+    if _note is not None:
+        _note.write_text(detector.label)
+    yield
+    if _note is not None:
+        _note.unlink()
+
+
+def _begin_child(note: Path, files: tuple[Path, ...]) -> None:
+    global _note
+    _note = note
+    load_files(files)
 
 
 def _score(detector: Detector, record: RunRecord) -> None:
@@ -176,7 +196,7 @@ def _peaks(setup: Setup, variant: Variant, detectors: Sequence[Detector]) -> Pea
             run = bench.run(variant, Path(folder) / "run")
         scoring = {}
         for detector in detectors:
-            with peak_memory() as of_scoring:
+            with _noted(detector), peak_memory() as of_scoring:
                 _score(detector, run.record)
             scoring[detector] = of_scoring.added
     held = sum(run.recorded[signal.key] for signal in variant.recipe.leaves if signal in variant.signals)
@@ -189,13 +209,17 @@ def _in_child(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
     if sys.platform == "linux":
         context.set_forkserver_preload([__name__, "timm", "torch._inductor"])  # the last for deterministic algorithms
     try:
-        with ProcessPoolExecutor(1, context, begin_worker, (partial(load_files, loaded_files()),)) as child:
-            return child.submit(function, *arguments, **named).result()
-    except BrokenExecutor as error:
-        raise LincBenchError(
-            "A process that measured a training run was killed. If memory ran out, measure fewer --samples, or fewer "
-            "detectors with --detector."
-        ) from error
+        with TemporaryDirectory() as folder:
+            begin = partial(_begin_child, note := Path(folder) / "scored", loaded_files())
+            try:
+                with ProcessPoolExecutor(1, context, begin_worker, (begin,)) as child:
+                    return child.submit(function, *arguments, **named).result()
+            except BrokenExecutor as error:
+                ended = f"ended while {note.read_text()} was scored" if note.exists() else "was killed"
+                raise LincBenchError(
+                    f"A process that measured a training run {ended}. If memory ran out, measure fewer --samples, or "
+                    "fewer detectors with --detector."
+                ) from error
     except OSError as error:
         if "AF_UNIX" not in str(error):
             raise
