@@ -125,6 +125,9 @@ def test_the_leaderboard_has_quality_cost_and_paper() -> None:
     ]
     assert board.loc["post-hoc trust", ["AUROC", "rank", "added cost"]].tolist() == ["0.935 in 2 of 4 runs", "–", "–"]
     assert leaderboard(tables(), costs(AUM=1.0)).empty
+    own = detection("breastmnist", AUROCS | {"mine": 0.97})
+    first = leaderboard(tables(metrics=own, auroc_draws=redrawn(own)), costs(AUM=0.012)).iloc[0]
+    assert first.tolist() == ["mine", "0.970 [0.970, 0.970]", "1.0 [1.0, 1.0]", "–", "–", "–"], "a user's detector"
 
 
 def test_the_answer_is_a_few_short_sentences() -> None:

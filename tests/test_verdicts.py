@@ -100,6 +100,11 @@ def test_what_is_no_gain_in_the_paper_is_judged_by_the_difference(claimed: float
     assert judge_gain(claimed, ours) == verdict
 
 
+def test_a_smaller_gain_contradicts_only_if_seeds_agree() -> None:
+    assert judge_gain(4.66, 1.35, reach=0.5) == CONTRADICTED
+    assert judge_gain(4.66, 1.35, reach=2.8) == "smaller gain, not for certain"
+
+
 def test_averages_are_judged_against_the_papers_over_the_same_cells() -> None:
     """The paper's own cells reproduce every average, whatever the average over all cells is."""
     table = of(BREAST).query("where == 'Text (averages)'")

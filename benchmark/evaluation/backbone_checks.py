@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmark.data.datasets import missing_file
-from benchmark.disk import find_damage, open_arrays, slug
+from benchmark.disk import UNREADABLE, find_damage, open_arrays, slug
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import duration
 from benchmark.identity import digest_of, settings_of
@@ -38,7 +38,9 @@ def check_file(unit: Unit, sources: Sources) -> Path:
 def keep_checks(units: Iterable[Unit], sources: Sources) -> None:
     """Of each data set and network with cached features; without them, or without the weights, nothing is known."""
     for file, unit in {check_file(unit, sources): unit for unit in units}.items():
-        with suppress(LincBenchError, OSError):  # rows are worth more than what is known of the weights
+        with suppress(
+            LincBenchError, RuntimeError, *UNREADABLE
+        ):  # rows are worth more than what is known of the weights
             if read_check(file) is None and unit.store_id is not None and find_damage(sources.store(unit)) is None:
                 write_check(file, _check_of_features(unit, sources))
 

@@ -16,7 +16,7 @@ def first_gradients(record: RunRecord, recipe: LiNCRecipe, settings: TrainingSet
     """The mean trust gradient of each given class in each batch of the first epoch.
 
     Trust starts at 1 and each sample moves once in an epoch, so that the gradient follows from the trust after the
-    first one: α = 1 − η(g/B + λ). Where trust was kept from leaving [0, 1] the gradient was larger still.
+    first one: α = 1 − η(g/B + λ). Where trust was kept from leaving [0, 1] it is the nearest one.
     """
     if recipe.trust_from_epoch > 1:
         return []

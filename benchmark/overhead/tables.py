@@ -24,8 +24,8 @@ COST_NOTES = (
     "averaged over three trainings cost three times as much. On a CPU, time is processor time of the training thread "
     "and of the threads that read ahead for it, so other programs hardly change it; waiting for a disk is not counted.",
     "Objective is what a method's own loss adds, with its mixture and its passes. Recording is the cost of its signals "
-    "(writing logits, passes over the training set, gradients, training in folds) as this suite records them: after "
-    "every epoch, also where a method reads one (EL2N, last loss) or five (loss mixture). Memory is the peak of "
+    "(writing logits, passes over the training set, gradients, training in folds) as this suite records them: at "
+    "the epochs that a method reads. Memory is the peak of "
     "a separate process above that of the baseline process in the same round, for the measured samples and without "
     "pages of mapped files; if it does not exceed the difference between two baseline processes, the table says so. "
     "Disk is for the whole training set.",

@@ -138,8 +138,8 @@ def missing_notes(metrics: pd.DataFrame) -> list[str]:
 
 def auc_table(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
     """One row per detector, the best first, for the rows of one setting and line-up."""
-    others = against_reference(_of_same(draws, metrics, "line_up", "setting"))
-    differences = {name: f"{other.mean:+.4f}, {other.verdict}" for name, other in others.items()}
+    drawn, lead = _of_same(draws, metrics, "line_up", "setting"), metrics.groupby("detector")["minus_linc"].mean()
+    differences = {name: f"{lead[name]:+.4f}, {other.verdict}" for name, other in against_reference(drawn).items()}
     order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
     return pd.DataFrame(
         {

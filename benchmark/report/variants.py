@@ -19,7 +19,7 @@ from benchmark.paper import numbers as paper
 from benchmark.report.rows_to_draw import detector_options
 from benchmark.wording import IN_TITLES, dataset_title, describe_setting, varying_columns
 
-TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "noise", "rate"))
+TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "rate"))
 FEWEST = 3  # variants of the reference on one data set; more make an ablation
 SEEDS = ["noise_seed", "training_seed"]
 OF_MIXTURE = {
@@ -38,6 +38,7 @@ VARIANTS = (
 )
 OTHERS = [name for name in paper.DETECTION if name != reference.DETECTOR]
 LABEL_WIDTH = 34
+UNCHANGED = f"{reference.DETECTOR} as it is"
 REFERENCE: dict[str, Any] = {"color": COLOURS[3], "marker": "o"}
 BEST_OTHER: dict[str, Any] = {"color": COLOURS[0], "marker": "D", "mfc": "white"}
 BASELINE: dict[str, Any] = {"color": COLOURS[0], "marker": "s", "mfc": "white"}
@@ -52,7 +53,7 @@ class Variant:
 
 
 def usual_training(rows: pd.DataFrame) -> pd.Series:
-    """How most runs were trained; of equally many, the one without changes."""
+    """How most runs were trained; of equally many, the first in the order of the columns."""
     counts = rows.groupby(list(TRAINING), as_index=False).size()
     return counts.iloc[int(counts["size"].argmax())][list(TRAINING)]
 
@@ -80,11 +81,13 @@ def variants_group(accuracy: pd.DataFrame, metrics: pd.DataFrame, corrections: p
 def variants_table(accuracy: pd.DataFrame, metrics: pd.DataFrame, corrections: pd.DataFrame) -> pd.DataFrame:
     """A row per change of the recipe or the training, on one data set."""
     of_all, rows = corrections[corrections["class"] == "all"], []
+    is_own = (metrics["detector_name"] == reference.DETECTOR) & (metrics["line_up"] == "original")
+    is_own &= (metrics["status"] == "ok") & (metrics["runs_averaged"] == 1)
     standard = accuracy[accuracy["recipe"] == reference.BASELINE_RECIPE].set_index(["setting", *SEEDS])["last_test"]
     for variant in _variants(accuracy):
         own, scored, cut = (
             table[(table["setting"] == variant.setting) & (table["recipe"] == variant.recipe)]
-            for table in (accuracy, metrics[metrics["detector_name"] == reference.DETECTOR], of_all)
+            for table in (accuracy, metrics[is_own], of_all)
         )
         gain = 100 * (own.set_index(["setting", *SEEDS])["last_test"] - standard).dropna()
         measured = {"AUROC": scored["auroc"], **{head: cut[column] for column, head in OF_MIXTURE.items()}}
@@ -119,7 +122,8 @@ def variants(accuracy: pd.DataFrame, metrics: pd.DataFrame) -> Figure | None:
         left.set(title=f"{dataset_title(dataset)}: detection", xlabel="AUROC")
         right.set(title=f"{dataset_title(dataset)}: test accuracy", xlabel="accuracy at the last epoch")
         own = sum(variant.options != "" for variant in rows)
-        for axis, line in product((left, right), (0.5, own + 0.5)):
+        usual = sum(variant.label == UNCHANGED for variant in rows)
+        for axis, line in product((left, right), (usual - 0.5, usual + own - 0.5)):
             axis.axhline(line, color="grey", linewidth=0.8)
         for axis in (left, right):
             axis.grid(axis="x", linewidth=0.4)
@@ -147,7 +151,7 @@ def _variants(accuracy: pd.DataFrame) -> list[Variant]:
         options = json.loads(first["recipe_options"] or "{}")
         own = ", ".join(f"{name.replace('_', ' ')} = {value}" for name, value in options.items())
         changed = describe_setting(first, [column for column in varying if first[column] != usual[column]])
-        label = ", ".join(filter(None, (own, changed))) or f"{reference.DETECTOR} as it is"
+        label = ", ".join(filter(None, (own, changed))) or UNCHANGED
         group = 1 if own else 2 if changed else 0
         ordered.append((group, Variant(label, first["setting"], first["recipe"], first["recipe_options"])))
     return [variant for _, variant in sorted(ordered, key=lambda item: (item[0], item[1].label))]

