@@ -20,11 +20,8 @@ from benchmark.wording import (
 )
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
-RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every setting; 1 is the best."
-RANK_INTERVALS = (
-    "In brackets the 95 % interval of the mean rank, by a bootstrap over data sets, then pairs of seeds, then samples; "
-    f"ranked are the detectors that were measured wherever {reference.DETECTOR} was."
-)
+RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every run; 1 is the best."
+RANK_INTERVALS = "In brackets their 95 % intervals, by a bootstrap over data sets, then pairs of seeds, then samples."
 EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
 INTERVALS = (
     f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse if the 95 % interval of a bootstrap over "
@@ -138,8 +135,9 @@ def missing_notes(metrics: pd.DataFrame) -> list[str]:
 
 def auc_table(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
     """One row per detector, the best first, for the rows of one setting and line-up."""
-    drawn, lead = _of_same(draws, metrics, "line_up", "setting"), metrics.groupby("detector")["minus_linc"].mean()
-    differences = {name: f"{lead[name]:+.4f}, {other.verdict}" for name, other in against_reference(drawn).items()}
+    lead = metrics.groupby("detector")["minus_linc"].mean()
+    others = against_reference(_of_same(draws, metrics, "line_up", "setting")).items()
+    differences = {name: f"{lead[name]:+.4f}, {other.verdict}" for name, other in others if name in lead}
     order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
     return pd.DataFrame(
         {
