@@ -81,6 +81,25 @@ def test_a_detector_in_its_own_file_is_scored_without_training(
 
 
 @pytest.mark.long
+def test_a_clean_clone_stays_clean(
+    quick: tuple[str, ...], own_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands of `make demo` and of `Add a detector`, on less data."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
+
+    git("clone", "--quiet", "--shared", str(ROOT), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    assert main([*quick, "--workers", "1"]) == 0
+    assert main([*quick, "--workers", "1", "--detector", f"{own_file}:WorstMargin"]) == 0
+    assert main(["report"]) == 0
+    assert main(["status"]) == 0
+    assert Path("output/report.html").exists()
+    assert git("status", "--porcelain") == ""
+
+
+@pytest.mark.long
 def test_worker_processes_know_a_detector_from_its_own_file(
     quick: tuple[str, ...], own_file: Path, tmp_path: Path
 ) -> None:

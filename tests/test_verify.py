@@ -116,3 +116,58 @@ def test_judgements() -> None:
     assert judge("linc", "standard", 0.01) == DIFFERS
     assert judge(float("nan"), float("nan"), 0.0) == SAME
     assert judge(0.5, None, 0.01) == MISSING
+
+
+@pytest.fixture
+def beside(quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The committed folder beside the default one, in which everything is done."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(quick_run, "output")
+    Path("results").mkdir()
+    for table in ("metrics.csv", "accuracy.csv"):
+        shutil.copy(quick_run / table, "results")
+    return Path("results")
+
+
+@pytest.mark.parametrize(
+    ("moved", "says"),
+    [
+        (0.0, "The numbers are those committed: 12 of 12 the same."),
+        (0.003, "Of 12 committed numbers 11 are the same; the largest difference is 0.003 ("),
+        (0.3, "Of 12 committed numbers 11 are the same; the largest difference is 0.3 ("),
+    ],
+)
+def test_run_ends_by_saying_whether_its_numbers_are_those_committed(
+    quick: tuple[str, ...], beside: Path, moved: float, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pd.read_csv(beside / "metrics.csv")
+    at = rows.index[rows["detector"] == "AUM"][0]
+    rows.loc[at, "auroc"] -= moved
+    rows["study"] = "of-another-name"  # the runs are the same
+    rows.to_csv(beside / "metrics.csv", index=False)
+    assert main([*quick, "--workers", "1"]) == 0
+    said = capsys.readouterr().out
+    assert says in said
+    assert ("AUM (original)" in said) is bool(moved)
+    assert ("which another processor may cause" in said) is (moved == 0.003)
+    assert ("more than another processor causes" in said) is (moved == 0.3)
+
+
+def test_committed_rows_that_cannot_be_read_fail_no_run(
+    quick: tuple[str, ...], beside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (beside / "metrics.csv").write_text("by another program")
+    assert main([*quick, "--workers", "1"]) == 0
+    assert "not compared with those committed" in capsys.readouterr().out
+
+
+def test_other_runs_and_the_committed_folder_itself_are_not_compared(
+    quick: tuple[str, ...], beside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for table in beside.glob("*.csv"):
+        table.write_text(table.read_text().splitlines(keepends=True)[0])
+    assert main([*quick, "--workers", "1"]) == 0
+    shutil.rmtree("results")
+    Path("output").rename("results")
+    assert main([*quick, "--workers", "1", "--results", "results"]) == 0
+    assert "committed" not in capsys.readouterr().out

@@ -1,19 +1,23 @@
 """`linc-bench run`: trains, scores and evaluates a study, then reports; or shows what it would do, and the time."""
 
 import argparse
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
 from benchmark.cli.dry_run import print_plan
 from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
 from benchmark.cli.terminal import say, terminal
+from benchmark.disk import ResultsFolder
 from benchmark.disk.tables import check_tables
+from benchmark.errors import LincBenchError
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
 from benchmark.runs import Outcome, Sources, plan_study, study_named
 from benchmark.runs.run_study import run_study
+from benchmark.upkeep.verify import against_committed
 from detectors.own_files import load_files, loaded_files
 
 
@@ -42,16 +46,26 @@ def run(options: argparse.Namespace) -> int:
     with make_executor(workers, load_own_detectors, *place) as executor:
         outcomes = run_study(plan, executor, progress)
     evaluate(plan, outcomes)
+    runs = {unit.run_id for unit in plan.units}
     trained = sum(outcome.trained for outcome in outcomes)
     failed = sum(outcome.error is not None for outcome in outcomes)
     also = f", {failed} failed" if failed else ""
     say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{also}.")
     if failed < len(outcomes):
-        make_report(options.results, study.name, terminal(), {unit.run.run_id for unit in plan.units})
+        make_report(options.results, study.name, terminal(), runs)
+    if not options.results.is_committed and (compared := _compared(options.results, study.name, runs)):
+        say(compared)
     failures = [text for outcome in outcomes for text in _failures(outcome, options.results.log(outcome.run_id))]
     for failure in failures:
         say(failure)
     return int(bool(failures))
+
+
+def _compared(results: ResultsFolder, study: str, runs: Collection[str]) -> str:
+    try:
+        return against_committed(results, study, runs)
+    except (LincBenchError, OSError) as error:  # somebody's other file is no reason to fail
+        return f"note: the numbers are not compared with those committed: {error}"
 
 
 def _failures(outcome: Outcome, log: Path) -> list[str]:

@@ -7,7 +7,8 @@ from tempfile import TemporaryFile
 
 from benchmark.errors import LincBenchError
 
-DEFAULT_RESULTS, DEFAULT_FIGURES = Path("results"), Path("figures")
+DEFAULT_RESULTS = Path("output")  # ignored by git: a clean clone stays clean
+COMMITTED, COMMITTED_FIGURES = Path("results"), Path("figures")  # written only with `--results results`
 
 
 def slug(text: str) -> str:
@@ -92,12 +93,12 @@ class ResultsFolder:
         return self.root / "tables" / study
 
     def figures(self, study: str) -> Path:
-        return (DEFAULT_FIGURES if self.is_default else self.root / "figures") / study
+        return (COMMITTED_FIGURES if self.is_committed else self.root / "figures") / study
 
     @property
-    def is_default(self) -> bool:
-        """Whether it is the one of the current folder, whose README and figures are written too."""
-        return self.root.resolve() == DEFAULT_RESULTS.resolve()
+    def is_committed(self) -> bool:
+        """Whether it is the committed one of the current folder, whose READMEs and figures are written too."""
+        return self.root.resolve() == COMMITTED.resolve()
 
     def check(self) -> None:
         if self.root.exists() and not self.root.is_dir():
@@ -107,9 +108,10 @@ class ResultsFolder:
         """For commands that only read."""
         self.check()
         if not self.root.exists():
+            committed = f" (that of this repository: --results {COMMITTED})" if COMMITTED.is_dir() else ""
             raise LincBenchError(
-                f"There is no results folder {self.root}. Name another with --results DIR, or make results with: "
-                "linc-bench run demo"
+                f"There is no results folder {self.root}. Name another with --results DIR{committed}, or make results "
+                "with: linc-bench run demo"
             )
 
     def prepare(self, option: str = "--results DIR") -> None:

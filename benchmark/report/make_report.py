@@ -69,7 +69,7 @@ def make_report(
     with locked(results.locks, "report"):
         manifest = Manifest(results)
         if not manifest.is_current(_inputs_digest(results, tables)):
-            if results.is_default:
+            if results.is_committed:
                 _fill_readmes(rows, parts)
             manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
     for part in shown:
@@ -143,7 +143,7 @@ def _nothing_to_show(results: ResultsFolder, study: str | None, studies: Sequenc
 
 def _inputs_digest(results: ResultsFolder, tables: Mapping[str, str]) -> str:
     """Of all that the report depends on."""
-    readmes = [readme.blocks(), readme.pictures()] if results.is_default else []
+    readmes = [readme.blocks(), readme.pictures()] if results.is_committed else []
     return digest_of([tables, readmes, code_digest(*REPORT_CODE, libraries=REPORT_LIBRARIES)])
 
 
@@ -162,7 +162,7 @@ def _make_outputs(
 ) -> dict[str, Output]:
     """Tables and the page anew; figures that are current as they are."""
     code = code_digest(*DRAWING_CODE, libraries=DRAWING_LIBRARIES)
-    pictures = readme.pictures() if results.is_default else []
+    pictures = readme.pictures() if results.is_committed else []
     outputs, page_parts = {}, []
     for part in parts:
         outputs[f"tables/{part.name}"] = Output(made_from, _table_files(part))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.disk import DEFAULT_RESULTS, write_text
+from benchmark.disk import COMMITTED, write_text
 from benchmark.display.tables import MISSING, Group, as_markdown
 
 READMES = (
-    *(Path("README.md"), DEFAULT_RESULTS / "README.md"),
+    *(Path("README.md"), COMMITTED / "README.md"),
     *(Path(folder, "README.md") for folder in ("detectors", "benchmark", "benchmark/audit")),
 )
 BLOCK = re.compile(

@@ -1,12 +1,14 @@
 """`linc-bench verify`: picks committed rows at random, reproduces them from nothing, and compares.
 
+`run` compares what it made in another folder with the committed rows of the same runs.
+
 On the machine that made them, rows are the same to the last digit. Another processor rounds differently, which training
 for many epochs amplifies: differences up to TOLERANCE are accepted. (The demo on two processors: AUROCs differed by up
 to 0.012, accuracies by 0.011.)
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import product
@@ -18,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data.datasets import missing_file
-from benchmark.disk import ResultsFolder
+from benchmark.disk import COMMITTED, ResultsFolder
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation.evaluate import evaluate
@@ -38,24 +40,31 @@ TOLERANCE = {
 # Seconds differ every time; the differences to LiNC need LiNC's run too, and follow from its row and this one.
 NOT_COMPARED = ("study", "run", "seconds", "minus_linc", "minus_linc_low", "minus_linc_high", "status", "reason")
 SAME, WITHIN, DIFFERS, MISSING = "the same", "within tolerance", "differs", "missing"
+OF_RUN = ("auroc", "best_test", "last_test")  # what a run's numbers are called for short
 KEYS = {"metrics": ["run", "line_up", "detector", "runs_averaged"], "accuracy": ["run"]}
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A committed row, and the units of a plan that reproduce it."""
+class Row:
+    """A committed row."""
 
     table: str
     row: pd.Series
-    plan: Plan
-    units: tuple[Unit, ...]
 
     @property
     def name(self) -> str:
         if self.table == "accuracy":
             return f"{self.row['study']}: {self.row['run']}, accuracy"
-        averaged = f", {len(self.units)} trainings" if len(self.units) > 1 else ""
+        averaged = f", {self.row['runs_averaged']} trainings" if self.row["runs_averaged"] > 1 else ""
         return f"{self.row['study']}: {self.row['run']}, {self.row['detector']} ({self.row['line_up']}{averaged})"
+
+
+@dataclass(frozen=True)
+class Choice(Row):
+    """With the units of a plan that reproduce it."""
+
+    plan: Plan
+    units: tuple[Unit, ...]
 
 
 def plans_of(studies: Sequence[Study], sources: Sources, files: Sequence[str]) -> list[Plan]:
@@ -135,7 +144,7 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
         return {table: read_table(sources.results, table) for table in KEYS}
 
 
-def compare(choices: Sequence[Choice], again: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def compare(choices: Iterable[Row], again: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """A row per number: as committed, as reproduced, and whether they agree."""
     compared = []
     for choice in choices:
@@ -149,6 +158,34 @@ def compare(choices: Sequence[Choice], again: dict[str, pd.DataFrame]) -> pd.Dat
             verdict = judge(committed, new, TOLERANCE.get(column, 0.0))
             compared.append((choice.name, column, committed, new, verdict))
     return pd.DataFrame(compared, columns=["row", "number", "committed", "again", "verdict"])
+
+
+def against_committed(results: ResultsFolder, study: str, runs: Collection[str]) -> str:
+    """In a sentence, whether a study's rows of these runs are the committed ones; empty if none is committed."""
+    committed: list[Row] = []
+    again: dict[str, pd.DataFrame] = {}
+    for table, keys in KEYS.items():
+        ours, theirs = read_table(results, table), read_table(ResultsFolder(COMMITTED), table)
+        again[table] = ours[(ours["study"] == study) & ours["run"].isin(runs)]
+        theirs = theirs[theirs["run"].isin(runs)].drop_duplicates(keys)  # a run may be in several studies
+        is_here = pd.MultiIndex.from_frame(theirs[keys]).isin(pd.MultiIndex.from_frame(again[table][keys]))
+        committed += [Row(table, row) for _, row in theirs[is_here].iterrows()]
+    numbers = compare(committed, again)
+    return _in_a_sentence(numbers[numbers["number"].isin(OF_RUN)].dropna())
+
+
+def _in_a_sentence(numbers: pd.DataFrame) -> str:
+    others = numbers[numbers["verdict"] != SAME]
+    same = len(numbers) - len(others)
+    if others.empty:
+        return f"The numbers are those committed: {same} of {same} the same." if same else ""
+    sizes = (others["committed"] - others["again"]).astype(float).abs()
+    is_usual = (others["verdict"] == WITHIN).all()
+    why = "which another processor may cause" if is_usual else "more than another processor causes"
+    return (
+        f"Of {len(numbers)} committed numbers {same} are the same; the largest difference is {sizes.max():.2g} "
+        f"({others['row'].iloc[sizes.argmax()]}), {why}."
+    )
 
 
 def judge(committed: Any, again: Any, tolerance: float) -> str:
