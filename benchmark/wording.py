@@ -1,4 +1,4 @@
-"""Names of data sets, networks and settings for titles and captions; files, commands and rows have the short names."""
+"""Names of data sets, networks, settings and ranks for people to read; files, commands and rows have the short ones."""
 
 import re
 import runpy
@@ -23,6 +23,11 @@ _NETWORKS = {
 
 def network_title(name: str) -> str:
     return _NETWORKS.get(name, name)
+
+
+def ordinal(number: int) -> str:
+    is_teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def dataset_title(name: str) -> str:

@@ -25,7 +25,7 @@ from benchmark.disk.tables import merge_rows, read_table
 from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.scores import read_scores
-from benchmark.runs.studies import LineUp, Study, study_named
+from benchmark.runs.studies import STUDIES, LineUp, Study, study_named
 from detectors import DETECTORS, Detector
 from detectors.aum import AUM
 from detectors.el2n import EL2N
@@ -211,15 +211,35 @@ def test_a_run_that_fails_is_a_row_and_a_report_is_made_all_the_same(
     )
     assert rows.loc["LiNC", "status"] == "failed"
     assert rows.loc["AUM", "status"] == "ok"
-    assert main(["report", "--results", str(copied)]) == 0
+    assert main(["report", "--verbose", "--results", str(copied)]) == 0
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ("studies", ("demo", "paper-auc", "vit_small_patch8_224.dino", "70 epochs")),
+        ("detectors", ("LiNC", "AUM", "arXiv 2001.10528")),
+        ("datasets", ("organsmnist", "path/to/file.csv")),
+        ("backbones", ("tf_efficientnet_lite0", "any timm name")),
+        ("noise", ("symmetric-inclusive",)),
+    ],
+)
+def test_list_names_everything(what: str, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", what]) == 0
     said = capsys.readouterr().out
-    for name in ("demo", "paper-auc", "LiNC", "AUM", "organsmnist", "tf_efficientnet_lite0", "symmetric-inclusive"):
+    for name in names:
         assert name in said
+
+
+def test_list_fits_a_screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert all(any(line.startswith(study.name) for line in lines) for study in STUDIES)
+    assert "detectors" in lines[-1]
 
 
 # Detectors that go wrong.

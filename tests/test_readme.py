@@ -1,6 +1,7 @@
 """What the READMEs say is run, word for word."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from PIL import Image
 
 from benchmark.cli.command_line import command_line, main
+from benchmark.disk import Manifest, ResultsFolder
+from benchmark.upkeep.verify import against_committed
 from detectors.testing import check_detector
 
 ROOT = Path(__file__).parent.parent
@@ -78,6 +81,27 @@ def test_a_detector_in_its_own_file_is_scored_without_training(
     own_file.write_text(OWN_DETECTOR.replace(".min(axis=0)", ".max(axis=0)"))
     assert main([*quick, *options]) == 0
     assert len(sorted((copied / "scores").rglob("worst-margin-*.npy"))) == 2 * len(first), "a changed file scores anew"
+
+
+def test_the_readme_shows_how_the_demo_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its words, from the committed rows; another processor may move the numbers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Manifest, "is_current", lambda *_: True)  # no figure is drawn
+    for folder in ("results", "output"):
+        Path(folder).mkdir()
+        for table in (ROOT / "results").glob("*.csv"):
+            shutil.copy(table, folder)
+    assert main(["report", "demo"]) == 0
+    runs = pd.read_csv("output/runs.csv").query("study == 'demo'")["run"]
+    said = capsys.readouterr().out + against_committed(ResultsFolder(), "demo", set(runs))
+    shown = README.partition("```console\n")[2].partition("```")[0]
+    assert [_masked(line) for line in shown.splitlines()] == [_masked(line) for line in said.splitlines()[-6:]]
+
+
+def _masked(line: str) -> str:
+    return re.sub(r"\d+(\.\d+)?(?!th)", "#", " ".join(line.split()))
 
 
 @pytest.mark.long

@@ -152,8 +152,32 @@ def test_a_report_of_one_study_shows_its_tables_and_makes_everything(folder: Pat
         report(copy, study)
     assert files(folder) == files(whole)
     said = StringIO()
-    make_report(ResultsFolder(folder), "other", Console(file=said, width=200))
+    make_report(ResultsFolder(folder), "other", Console(file=said, width=200), is_verbose=True)
     assert said.getvalue().count("Detection, original line-up") == 1
+    assert "Test accuracy" in said.getvalue()
+
+
+def test_the_terminal_shows_one_table_and_at_most_five_lines(folder: Path) -> None:
+    for study, other in (("other", ""), (None, "Other studies: other (linc-bench report other)")):
+        said = StringIO()
+        make_report(ResultsFolder(folder), study, Console(file=said, width=80))
+        assert "Test accuracy" not in said.getvalue()
+        *_, last_row, after = said.getvalue().partition("─\n")[2].rpartition("\n AUM ")
+        assert last_row
+        numbers, *lines = after.splitlines()
+        assert re.fullmatch(r" *0\.\d{4}(?: ± 0\.\d{4})? +2 ?", numbers)
+        assert re.fullmatch(r"LiNC has the highest AUROC of 2 \(0\.\d{4}\)\.", lines[0])
+        assert len(lines) <= 5
+        assert other in said.getvalue()
+
+
+def test_without_detection_the_terminal_shows_accuracy(folder: Path) -> None:
+    metrics = pd.read_csv(folder / "metrics.csv")
+    metrics[:0].to_csv(folder / "metrics.csv", index=False)
+    said = StringIO()
+    make_report(ResultsFolder(folder), "other", Console(file=said, width=120))
+    assert said.getvalue().startswith("Test accuracy: digits")
+    assert re.search(r"LiNC minus standard training at the last epoch: [+-]\d+\.\d points\.", said.getvalue())
 
 
 def test_after_a_run_the_terminal_shows_its_own_runs_and_the_page_all(folder: Path) -> None:

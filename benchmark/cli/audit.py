@@ -57,7 +57,7 @@ def run_trials(options: argparse.Namespace) -> int:
     options.results.prepare()
     rates, seeds, progress = options.rate or RATES, range(options.trials), Progress(terminal(stderr=True))
     try_audit(options.paths, rates, seeds, _settings(options), options.results, progress)
-    make_report(options.results, "audit", terminal())
+    make_report(options.results, "audit", terminal(), is_verbose=True)
     return 0
 
 

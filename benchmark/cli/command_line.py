@@ -75,6 +75,7 @@ SHARED: dict[str, dict[str, Any]] = {  # options of several commands
         "metavar": "DIR",
         "help": "folder of MedMNIST files, which are downloaded into it; default: MedMNIST's own, ~/.medmnist",
     },
+    "--verbose": {"action": "store_true", "help": "print all tables"},
     "--results": {
         "type": lambda text: ResultsFolder(typed_path(text)),
         "metavar": "DIR",
@@ -135,12 +136,13 @@ def command_line() -> CommandParser:
         command.set_defaults(command=function)
         return command
 
-    add("list", "listing:show", "show studies, detectors, data sets, backbones and noise kinds")
+    listing = add("list", "listing:show", "show the studies, or more of one kind")
+    listing.add_argument("what", nargs="?", choices=("studies", "detectors", "datasets", "backbones", "noise"))
     _add_run(add("run", "studies:run", "train and score a study, then report"))
     _add_profile(add("profile", "profile:measure", "measure what each detector of a study costs"))
     report = add("report", "listing:report", "make tables and figures from the results on disk")
     report.add_argument("study", nargs="?", help="default: every study with results")
-    report.add_shared("--results")
+    report.add_shared("--verbose", "--results")
     _add_audit(add("audit", "audit:audit_labels", "rank the labels of your own images for review"))
     _add_review(add("apply-review", "audit:apply_decisions", "put the decisions of a review into a file of labels"))
     _add_trials(add("try-audit", "audit:run_trials", "audit labels made wrong on purpose; compare with cleanlab"))
@@ -181,7 +183,7 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--name", type=word_of("--name"), help=name)
     run.add_argument("--force", action="store_true", help="train finished runs again")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
-    run.add_shared("--results")
+    run.add_shared("--verbose", "--results")
 
 
 def _add_profile(profile: CommandParser) -> None:

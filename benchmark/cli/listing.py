@@ -3,12 +3,13 @@
 import argparse
 import shutil
 import textwrap
+from collections.abc import Mapping
 
 from benchmark.data import NOISE_KINDS
 from benchmark.data.datasets import known_datasets
 from benchmark.networks import SUGGESTED
-from benchmark.runs import STUDIES
-from detectors import DETECTORS
+from benchmark.runs import STUDIES, Study
+from detectors import DETECTORS, Detector
 
 PATHS = {
     "path/to/file.npz": "any file in MedMNIST's layout",
@@ -17,23 +18,51 @@ PATHS = {
 }
 
 
-def show(_: argparse.Namespace) -> int:
-    sections = {
-        "studies": {study.name: study.summary for study in STUDIES},
-        "detectors": {detector.name: detector.summary for detector in DETECTORS},
-        "data sets": known_datasets() | PATHS,
-        "backbones": SUGGESTED | {"any timm name": "weights from the hub, or from a file with --weights"},
-        "noise kinds": {kind.name: kind.summary for kind in NOISE_KINDS},
-    }
-    width = shutil.get_terminal_size(fallback=(120, 24)).columns
-    for title, entries in sections.items():
-        longest = max(map(len, entries))
-        print(title)
-        for name, summary in entries.items():
-            first = f"  {name:<{longest}}  "
-            print(textwrap.fill(summary, width, initial_indent=first, subsequent_indent=" " * len(first)))
-        print()
+MORE = "More: linc-bench list studies | detectors | datasets | backbones | noise"
+
+
+def show(options: argparse.Namespace) -> int:
+    if options.what is None:
+        _print({study.name: study.summary for study in STUDIES})
+        print(MORE)
+        return 0
+    _print(
+        {
+            "studies": lambda: {study.name: _about(study) for study in STUDIES},
+            "detectors": lambda: {detector.name: _with_paper(detector) for detector in DETECTORS},
+            "datasets": lambda: known_datasets() | PATHS,
+            "backbones": lambda: SUGGESTED | {"any timm name": "weights from the hub, or from a file with --weights"},
+            "noise": lambda: {kind.name: kind.summary for kind in NOISE_KINDS},
+        }[options.what]()
+    )
     return 0
+
+
+def _about(study: Study) -> str:
+    rates = sorted({rate for grid in study.grids for rate in grid.rates})
+    networks = {f"{grid.backbone.name} at {grid.backbone.image_size} px" for grid in study.grids}
+    trainings = {f"{grid.training.epochs} epochs" for grid in study.grids}
+    return (
+        f"{study.summary}. Data: {', '.join(study.datasets)}. Noise: {', '.join(f'{rate:.0%}' for rate in rates)}. "
+        f"{', '.join(sorted(networks))}; {', '.join(sorted(trainings))}; {len(study.detectors)} detectors"
+    )
+
+
+def _with_paper(detector: Detector) -> str:
+    cited, number = detector.paper
+    return f"{detector.summary}{f' ({cited})' if cited else ''}{f', arXiv {number}' if number else ''}"
+
+
+def _print(entries: Mapping[str, str]) -> None:
+    width = shutil.get_terminal_size(fallback=(120, 24)).columns
+    longest = max(map(len, entries))
+    for name, summary in entries.items():
+        first = f"{name:<{longest}}  "
+        print(
+            textwrap.fill(
+                summary, width, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+            )
+        )
 
 
 def report(options: argparse.Namespace) -> int:
@@ -42,5 +71,5 @@ def report(options: argparse.Namespace) -> int:
     from benchmark.report.make_report import make_report
 
     options.results.check_exists()
-    make_report(options.results, options.study, terminal())
+    make_report(options.results, options.study, terminal(), is_verbose=options.verbose)
     return 0

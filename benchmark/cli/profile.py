@@ -36,7 +36,7 @@ def measure(options: argparse.Namespace) -> int:
             grid = _measured_grid(options.study, replace(overrides, plain=is_plain))
             options.results.prepare()
             profile(grid, sources, options.rounds or ROUNDS, options.samples or SAMPLES, progress)
-    make_report(options.results, "overhead", terminal())
+    make_report(options.results, "overhead", terminal(), is_verbose=True)
     return 0
 
 

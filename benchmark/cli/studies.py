@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     also = f", {failed} failed" if failed else ""
     say(f"{trained} of {len(outcomes)} runs trained, {len(outcomes) - trained - failed} were there already{also}.")
     if failed < len(outcomes):
-        make_report(options.results, study.name, terminal(), runs)
+        make_report(options.results, study.name, terminal(), runs, options.verbose)
     if not options.results.is_committed and (compared := _compared(options.results, study.name, runs)):
         say(compared)
     failures = [text for outcome in outcomes for text in _failures(outcome, options.results.log(outcome.run_id))]

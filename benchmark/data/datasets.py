@@ -175,7 +175,7 @@ def _official(name: str, data_root: Path | None) -> _Official | None:
     if flag == "chestmnist":
         raise LincBenchError(
             "ChestMNIST has several labels per image; detectors of wrong labels need exactly one. "
-            "Choose a single-label set (linc-bench list)."
+            "Choose a single-label set (linc-bench list datasets)."
         )
     facts = _medmnist_info().get(flag)
     if facts is None:

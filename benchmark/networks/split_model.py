@@ -197,7 +197,7 @@ def _logits_and_gradients(
 def _unsplittable(backbone: Backbone, last_name: str, reason: str) -> LincBenchError:
     return LincBenchError(
         f"{backbone.name} at {backbone.image_size} px cannot be cut before {last_name} ({reason}). "
-        "Try another image size, or another backbone (linc-bench list)."
+        "Try another image size, or another backbone (linc-bench list backbones)."
     )
 
 

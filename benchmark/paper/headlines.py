@@ -11,7 +11,7 @@ from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.statistics.comparisons import against_reference, mean_ranks, measured_together
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
-from benchmark.wording import by_setting, dataset_title
+from benchmark.wording import by_setting, dataset_title, ordinal
 
 POST_HOC, RIVAL = "post-hoc trust", "AUM"
 FEWEST_DETECTORS = 5  # that make a comparison of detectors
@@ -78,7 +78,7 @@ def _best_detector(metrics: pd.DataFrame, draws: pd.DataFrame) -> str:
     for title, rows in by_setting(metrics):
         means = measured_together(rows).mean()
         ranks.append(int(means.rank(ascending=False, method="min")[DETECTOR]))
-        ranked.append(f"ranked {_ordinal(ranks[-1])} of {len(means)} on {title} (best: {means.idxmax()})")
+        ranked.append(f"ranked {ordinal(ranks[-1])} of {len(means)} on {title} (best: {means.idxmax()})")
     firsts, of = ranks.count(1), _data_sets(len(ranks))
     often = f"the best on {firsts} of {of}" if firsts else f"never the best ({of})"
     overall = mean_ranks(metrics)
@@ -96,11 +96,6 @@ def _compared_over_datasets(draws: pd.DataFrame) -> str:
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in (BETTER, WORSE, SAME, UNDECIDED)]
     how = f"over data sets, pairs of seeds and samples, with a margin of {EQUIVALENT:g}"
     return f" Of {len(verdicts)} others, compared {how}: {', '.join(counts)}." if verdicts else ""
-
-
-def _ordinal(number: int) -> str:
-    is_teen = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _data_sets(count: int) -> str:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+from rich import box
 from rich.console import Console
 from rich.text import Text
 
@@ -40,9 +41,16 @@ JOINED = [table.name for table in STUDY_TABLES if table.name != "runs"]
 
 
 def make_report(
-    results: ResultsFolder, show: str | None, console: Console, runs: Collection[str] | None = None
+    results: ResultsFolder,
+    show: str | None,
+    console: Console,
+    runs: Collection[str] | None = None,
+    is_verbose: bool = False,
 ) -> None:
-    """Of everything; the terminal shows one part, or every study. Of a study's runs it shows all, or those named."""
+    """Of everything; the terminal shows one part, or the first study: its main table, or all.
+
+    Of a study's runs it shows all, or those named.
+    """
     tables = {name: file_digest(path) for name in TABLES if (path := results.table_data(name)).is_file()}
 
     def say(text: str) -> None:
@@ -62,19 +70,40 @@ def make_report(
     ):
         raise _nothing_to_show(results, show, studies)
     for part in [StudyPart(rows.of_study(show, runs), show)] if show and runs else shown:
-        for group in part.shown():
-            for title, table in group.tables:
-                console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
-            say("\n".join(group.notes))
+        if is_verbose:
+            _show_all(part, console, say)
+        elif part.name == shown[0].name:
+            _show_compact(part, console, say)
     with locked(results.locks, "report"):
         manifest = Manifest(results)
         if not manifest.is_current(_inputs_digest(results, tables)):
             if results.is_committed:
                 _fill_readmes(rows, parts)
             manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
-    for part in shown:
-        say(f"Tables: {results.tables(part.name)}. Figures: {results.figures(part.name)}.")
+    for part in shown if is_verbose else shown[:1]:
+        say(f"Tables: {results.tables(part.name)}{'' if is_verbose else ' (--verbose prints them)'}")
+        say(f"Figures: {results.figures(part.name)}")
+    if len(shown) > 1 and not is_verbose:
+        say(f"Other studies: {', '.join(part.name for part in shown[1:])} (linc-bench report {shown[1].name})")
     say(f"Everything on one page: {results.page}")
+
+
+def _show_all(part: Part, console: Console, say: Callable[[str], None]) -> None:
+    for group in part.shown():
+        for title, table in group.tables:
+            console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
+        say("\n".join(group.notes))
+
+
+def _show_compact(part: Part, console: Console, say: Callable[[str], None]) -> None:
+    group = part.compact()
+    say(group.title)
+    for _, table in group.tables:
+        drawn = for_terminal("", table.drop(columns=readme.WIDE, errors="ignore"))
+        drawn.title, drawn.box, drawn.show_edge = None, box.SIMPLE_HEAD, False
+        console.print(drawn)
+    for note in group.notes:
+        say(note)
 
 
 def read_rows(results: ResultsFolder, name: str) -> pd.DataFrame:
