@@ -406,7 +406,7 @@ def test_no_name_on_the_command_line_is_read_as_something_else(
     assert set(zip(rows["dataset"], rows["detector"], strict=True)) == expected
     assert set(rows["status"]) == {"ok"}
     capsys.readouterr()
-    assert main(["report", "NA", *folder]) == 0
+    assert main(["report", "NA", "--verbose", *folder]) == 0
     said = capsys.readouterr().out
     assert all(f"\u2502 {name} " in said for name in names)
     assert main(["status", *folder]) == 0
