@@ -111,9 +111,10 @@ def box(quick_run: Path, tmp_path_factory: pytest.TempPathFactory, patch: pytest
         raise LincBenchError(STOPPED)
 
     patch.setenv("HOME", str(box.root / "home"))
-    patch.setattr("benchmark.cli.dry_run.estimate", lambda plan, workers: (1.0, 1))
+    for module in ("studies", "reproduce"):
+        patch.setattr(f"benchmark.cli.{module}.estimate", lambda plan, workers: (1.0, 1))
     for place in (
-        "benchmark.cli.dry_run.quick_check",
+        "benchmark.cli.studies.quick_check",
         "benchmark.cli.studies.run_study",
         "benchmark.cli.profile.profile",
         "benchmark.cli.profile.measure_growth",
@@ -161,6 +162,7 @@ FIRM: dict[str, list[str]] = {  # what every case of a command has; the last of 
     "status": ["--results", "GIVEN/results"],
     "doctor": ["--results", "GIVEN/results"],
     "list": [],
+    "reproduce": ["--dry-run", "--results", "GIVEN/results", "--data-root", "GIVEN"],
 }
 USUAL = [
     "FEW.npz",
@@ -247,7 +249,7 @@ def test_values_of_commands_that_audit(box: Box, few_images: Path, words: list[s
 
 
 @fuzz
-@given(words=command_lines(("verify", "report", "features", "status", "doctor", "list")))
+@given(words=command_lines(("verify", "report", "features", "status", "doctor", "list", "reproduce")))
 def test_values_of_other_commands(box: Box, few_images: Path, words: list[str]) -> None:
     run_words(box, few_images, words)
 

@@ -139,6 +139,7 @@ def command_line() -> CommandParser:
     listing = add("list", "listing:show", "show the studies, or more of one kind")
     listing.add_argument("what", nargs="?", choices=("studies", "detectors", "datasets", "backbones", "noise"))
     _add_run(add("run", "studies:run", "train and score a study, then report"))
+    _add_reproduce(add("reproduce", "reproduce:reproduce", "show the paper's tables and figures, or make one of them"))
     _add_profile(add("profile", "profile:measure", "measure what each detector of a study costs"))
     report = add("report", "listing:report", "make tables and figures from the results on disk")
     report.add_argument("study", nargs="?", help="default: every study with results")
@@ -184,6 +185,14 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--force", action="store_true", help="train finished runs again")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
     run.add_shared("--verbose", "--results")
+
+
+def _add_reproduce(reproduce: CommandParser) -> None:
+    committed = "print it from the committed rows of this repository; nothing is trained"
+    reproduce.add_argument("what", nargs="?", help="table1 or another name; default: list them with what they take")
+    reproduce.add_argument("--committed", action="store_true", help=committed)
+    reproduce.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
+    reproduce.add_shared("--workers", "--weights", "--data-root", "--verbose", "--results")
 
 
 def _add_profile(profile: CommandParser) -> None:

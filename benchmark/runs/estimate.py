@@ -13,7 +13,7 @@ from benchmark.networks.loading import untrained_backbone
 from benchmark.record import EvalLogits, without_parts
 from benchmark.runs.plan import Plan
 
-IMAGES = 16  # in the batch
+IMAGES, CLASSES = 16, 10  # in the batch; the number of classes hardly changes the time
 
 
 def estimate(plan: Plan, workers: int) -> tuple[float, int]:
@@ -22,7 +22,7 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
     stores = set(plan.stores_to_compute().values())
     for unit in plan.to_train:
         shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
-        cost = measure(unit.run.backbone, unit.info.num_classes, training.plain)
+        cost = measure(unit.run.backbone, training.plain)
         if unit in stores:
             seconds += images * cost.prefix_seconds / workers
             size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize
@@ -47,9 +47,9 @@ class Cost:
 
 
 @cache
-def measure(backbone: Backbone, num_classes: int, is_plain: bool) -> Cost:
+def measure(backbone: Backbone, is_plain: bool) -> Cost:
     """Uses random weights, which take as long as trained ones."""
-    model = untrained_backbone(backbone, num_classes, is_plain)
+    model = untrained_backbone(backbone, CLASSES, is_plain)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     batch = torch.rand(IMAGES, 3, backbone.image_size, backbone.image_size)
