@@ -158,7 +158,7 @@ def test_a_report_of_one_study_shows_its_tables_and_makes_everything(folder: Pat
 
 
 def test_the_terminal_shows_one_table_and_at_most_five_lines(folder: Path) -> None:
-    for study, other in (("other", ""), (None, "Other studies: other (linc-bench report other)")):
+    for study, other in (("other", ""), (None, "Other studies: other (name one to see its table)")):
         said = StringIO()
         make_report(ResultsFolder(folder), study, Console(file=said, width=80))
         assert "Test accuracy" not in said.getvalue()

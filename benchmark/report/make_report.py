@@ -84,7 +84,7 @@ def make_report(
         say(f"Tables: {results.tables(part.name)}{'' if is_verbose else ' (--verbose prints them)'}")
         say(f"Figures: {results.figures(part.name)}")
     if len(shown) > 1 and not is_verbose:
-        say(f"Other studies: {', '.join(part.name for part in shown[1:])} (linc-bench report {shown[1].name})")
+        say(f"Other studies: {', '.join(part.name for part in shown[1:])} (name one to see its table)")
     say(f"Everything on one page: {results.page}")
 
 
