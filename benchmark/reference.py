@@ -3,4 +3,5 @@
 DETECTOR = "LiNC"  # the detector's name
 RECIPE = "linc"  # the name of the recipe that it trains with
 BASELINE_RECIPE = "standard"  # what that recipe is compared with
+RATE = 0.2  # of wrong labels: where the paper compares detectors, and figures with one rate do
 RECIPE_TITLES = {RECIPE: DETECTOR, BASELINE_RECIPE: "standard training"}

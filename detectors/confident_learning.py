@@ -50,6 +50,10 @@ class CrossValidation(Recipe):
     folds: int = 5
     epochs: int = 10  # fewer than a full run: held-out predictions are best before labels are memorised
 
+    @property
+    def trainings(self) -> int:
+        return self.folds
+
     def passes(self, epochs: int) -> float:
         return (self.folds - 1) * min(self.epochs, epochs)
 

@@ -509,9 +509,10 @@ def test_profile_makes_tables_figures_and_the_page(profiled: Path) -> None:
     for name in ("cost.md", "terms.md"):
         assert (profiled / "tables" / "overhead" / name).exists()
     assert (profiled / "figures" / "overhead" / "overhead_by_detector.svg").exists()
+    assert "What each detector costs" in (profiled / "details.html").read_text()
     page = (profiled / "report.html").read_text()
-    assert "What each detector costs" in page
-    assert "data:image/" in page
+    assert 'id="cost"' in page
+    assert page.count("<svg") == len(list((profiled / "figures").rglob("*.svg")))
 
 
 def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -> None:

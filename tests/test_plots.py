@@ -13,6 +13,7 @@ from benchmark.display.svg import minify
 from benchmark.paper.diagram import overview
 from benchmark.report import detection_figures, training_figures
 from benchmark.report.figures import KINDS, Kind, study_drawings
+from benchmark.report.rows_to_draw import few_settings, first_setting
 from tests.made_up_study import DATASETS, RATES, Tables, about_run, made_up_ablation, made_up_study
 
 STUDY = made_up_study()
@@ -50,9 +51,10 @@ def test_figures_have_axis_labels_and_no_small_text(kind: Kind) -> None:
     plt.close(figure)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("variants", "auc_by_rate")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("variants", "first_batches")])
 def test_two_drawings_have_the_same_bytes(name: str) -> None:
-    (drawing,) = [drawing for drawing in study_drawings(small_study()) if drawing.draw.__name__ == name]
+    study = STUDY if name in ("auc_by_rate", "gain_heat_map") else small_study()
+    (drawing,) = [drawing for drawing in study_drawings(study) if drawing.draw.__name__ == name]
     files = drawing.render(with_pixels=True)
     assert set(files) == {f"{drawing.name}.svg", f"{drawing.name}.png"}
     assert drawing.render(with_pixels=True) == files
@@ -70,17 +72,56 @@ def test_the_overview_names_every_phase() -> None:
 def test_captions_name_samples_rates_seeds_and_network() -> None:
     drawn = drawings(STUDY)
     for kind in (kind for kind in KINDS if not kind.all_variants):
-        own = {name: one.caption for name, one in drawn.items() if one.draw is kind.draw}
-        assert len(own) == (len(DATASETS) if "dataset" in kind.apart else 1), kind.draw.__name__
-        for name, caption in own.items():
-            n = "n = 400" if "bloodmnist" in name or "dataset" not in kind.apart else "n = 1,259"
-            assert all(words in caption for words in (n, "20%, 50%", "seed", "Lite0 at 64 px", "12 epochs")), caption
+        (caption,) = [one.caption for one in drawn.values() if one.draw is kind.draw]
+        rates = "20%, 50%" if kind.pick(STUDY["runs"])["rate"].nunique() > 1 else "20% symmetric"
+        assert "n = 400" in caption or (kind.pick is first_setting and "n = 1,259" in caption)
+        assert all(words in caption for words in (rates, "seed", "Lite0 at 64 px", "12 epochs")), caption
+
+
+def test_of_many_settings_each_data_set_is_shown_at_one_rate_and_one_data_set_at_each_rate() -> None:
+    rows = STUDY["runs"]
+    assert set(few_settings(rows)["rate"]) == {0.2}
+    assert set(few_settings(rows)["dataset"]) == set(DATASETS)
+    assert set(few_settings(rows[rows["dataset"] == "digits"])["rate"]) == set(RATES)
+    assert first_setting(rows)["setting"].nunique() == 1
+
+
+def test_the_curves_with_the_largest_areas_are_named_and_the_others_grey() -> None:
+    areas = {f"d{number}": ("standard", 0.5 + number / 20) for number in range(8)}
+    roc = made_up_study({"digits": 300}, (0.2,), {"LiNC": ("linc", 0.6)} | areas)["roc"]
+    figure = detection_figures.roc_curves(roc)
+    assert figure is not None
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["LiNC", "d3", "d4", "d5", "d6", "d7", "other detectors"]
+    plt.close(figure)
+
+
+def test_detectors_that_agree_stand_together() -> None:
+    names, alike = ("a", "b", "c", "d"), {("a", "c"), ("b", "d")}
+    pairs = pd.DataFrame(
+        about_run("digits", 300, 0.2, 0, "standard")
+        | {
+            "detector": one,
+            "other": two,
+            "rank_correlation": 1.0 if one == two else 0.9 if {(one, two), (two, one)} & alike else 0.1,
+        }
+        for one in names
+        for two in names
+    )
+    figure = detection_figures.agreement(pairs)
+    assert figure is not None
+    order = [label.get_text()[-1] for label in figure.axes[0].get_yticklabels()]
+    assert {tuple(sorted(order[:2])), tuple(sorted(order[2:]))} == alike
+    plt.close(figure)
 
 
 def test_figures_of_one_data_set_and_rate_have_short_names() -> None:
     drawn = drawings(made_up_study({"digits": 300}, (0.2,), line_ups=("original", "hcat")))
-    assert {"trust_histograms", "auc_by_detector_original", "roc_curves_hcat"} <= set(drawn)
-    assert drawn["auc_by_rate_original"].render(with_pixels=False) == {}, "no curve over one rate"
+    assert {"trust_histograms", "auc_by_detector", "roc_curves"} <= set(drawn)
+    assert not any("hcat" in name for name in drawn), "other line-ups are in tables"
+    assert set(drawn["auc_by_detector"].rows[0]["line_up"]) == {"original"}
+    assert drawn["auc_by_rate"].render(with_pixels=False) == {}, "no curve over one rate"
+    assert drawn["first_batches"].render(with_pixels=False) == {}, "one training has nothing to be compared with"
 
 
 def test_an_ablation_shows_its_changes_in_one_figure_and_its_usual_setting_in_the_others() -> None:
@@ -92,7 +133,7 @@ def test_an_ablation_shows_its_changes_in_one_figure_and_its_usual_setting_in_th
     assert figure is not None
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == ["LiNC as it is", "warm up = 10", "warm up = 2", "warm up = 20", "batch 32"]
-    aucs = drawn["auc_by_detector_original"].rows[0]
+    aucs = drawn["auc_by_detector"].rows[0]
     assert aucs["setting"].nunique() == 1
     assert set(aucs["detector"]) == {"LiNC", "AUM", "EL2N", "confident learning"}, "no variants of detectors"
     plt.close("all")
@@ -100,15 +141,16 @@ def test_an_ablation_shows_its_changes_in_one_figure_and_its_usual_setting_in_th
 
 def test_tables_without_rows_leave_their_figures_out() -> None:
     curves_only = {name: rows if name == "curves" else rows[:0] for name, rows in STUDY.items()}
-    assert set(drawings(curves_only)) == {"accuracy_curves_bloodmnist", "accuracy_curves_digits"}
+    assert set(drawings(curves_only)) == {"accuracy_curves"}
     nothing = {name: rows[:0] for name, rows in STUDY.items()}
     assert not drawings(nothing)
 
 
 def test_the_heat_map_shows_points_and_their_sign() -> None:
     accuracy = pd.DataFrame(
-        about_run("digits", 10, 0.2, 0, recipe) | {"best_test": best, "last_test": last}
+        about_run("digits", 10, rate, 0, recipe) | {"best_test": best, "last_test": last}
         for recipe, best, last in (("standard", 0.9, 0.7), ("linc", 0.875, 0.905))
+        for rate in (0.2, 0.5)
     )
     figure = training_figures.gain_heat_map(accuracy)
     assert figure is not None
@@ -155,12 +197,6 @@ def test_clean_labels_have_histograms_and_maps_too() -> None:
         assert drawn[name].render(with_pixels=False)
 
 
-def test_figures_of_data_sets_whose_names_differ_little_have_different_names() -> None:
-    names = [drawing.name for drawing in study_drawings(made_up_study(dict.fromkeys(("NA", "na", "é", "ü"), 300)))]
-    assert "accuracy_curves_na" in names
-    assert len(set(names)) == len(names)
-
-
 def test_figures_of_two_backbones_have_different_names() -> None:
     curves = small_study()["curves"]
     both = pd.concat([curves, curves.assign(backbone="vit_small_patch8_224.dino", setting="other")])
@@ -199,6 +235,6 @@ def test_names_are_drawn_as_they_are() -> None:
     assert len(drawn) > 5
     for drawing, svg in drawn:
         texts = ["".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("text")]
-        has_detectors = drawing.draw.__name__ in ("auc_by_detector", "roc_curves", "agreement", "auc_by_epochs")
+        has_detectors = drawing.draw.__name__ in ("auc_by_detector", "agreement", "auc_by_epochs")
         for name in names if has_detectors else names[1:2]:
             assert any(name in text for text in texts), (drawing.name, name)

@@ -14,7 +14,8 @@ from benchmark.identity import Json
 PACKAGE = Path(__file__).parents[1]
 # An output's name and its file's: no other path is read, written or deleted.
 OWN_FILE = re.compile(
-    r"page/report\.html|tables/\w[\w.-]*/\w[\w.-]*\.(md|tex)|figures/\w[\w.-]*/(\w[\w.=-]*)/\2\.(svg|png)", re.ASCII
+    r"page/(?:report|details)\.html|tables/\w[\w.-]*/\w[\w.-]*\.(md|tex)|figures/\w[\w.-]*/(\w[\w.=-]*)/\2\.(svg|png)",
+    re.ASCII,
 )
 
 

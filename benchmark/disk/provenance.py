@@ -4,6 +4,7 @@ import platform
 import resource
 import subprocess
 import sys
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,7 @@ def provenance(code: str | None = None) -> Json:
         "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * peak_unit,
         "versions": {name: version(name) for name in NOTED_LIBRARIES} | {"python": platform.python_version()},
         "machine": platform.machine(),
+        "date": datetime.now(UTC).date().isoformat(),
         "commit": commit() if code is None else code,
     }
 

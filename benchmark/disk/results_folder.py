@@ -85,6 +85,10 @@ class ResultsFolder:
         return self.root / "report.html"
 
     @property
+    def details(self) -> Path:
+        return self.root / "details.html"
+
+    @property
     def manifest(self) -> Path:
         """What the report wrote, and from what."""
         return self.root / "report.json"

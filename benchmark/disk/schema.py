@@ -93,8 +93,14 @@ TIMES = _columns("what model milliseconds:float ratio:float against")
 STUDY_TABLES = (
     Table(
         "runs",
-        OF_STUDY | ABOUT_RUNS | _columns("weights path") | CHECKS | _columns("seconds:float") | ORIGIN,
-        later=tuple(CHECKS),
+        OF_STUDY
+        | ABOUT_RUNS
+        | _columns("weights path")
+        | CHECKS
+        | _columns("seconds:float")
+        | ORIGIN
+        | _columns("date"),
+        later=(*CHECKS, "date"),
     ),
     Table("metrics", OF_STUDY | ABOUT_RUNS | METRICS),
     Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY),

@@ -162,6 +162,7 @@ class Drawing:
     draw: Callable[..., Figure | None]
     rows: tuple[pd.DataFrame, ...]
     caption: str
+    follows_theme: bool = True  # on a page; false if text stands on coloured cells
 
     def digest(self) -> str:
         """Of what it shows."""

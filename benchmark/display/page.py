@@ -1,11 +1,10 @@
-"""Makes the report page: one self-contained HTML file that opens offline, from tables and figures it is given."""
+"""Makes the page of details: every table, in one self-contained HTML file that opens offline."""
 
 import base64
 import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from urllib.parse import quote
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -42,17 +41,6 @@ class PageTable:
 
 
 @dataclass(frozen=True)
-class PageFigure:
-    caption: str
-    svg: str
-
-    @property
-    def address(self) -> Markup:
-        """A quarter shorter than in base 64; what would end the attribute, or the address, is escaped."""
-        return Markup("data:image/svg+xml," + quote(self.svg, safe=" !$'()*+,-./:;<=>?@[]^_`{|}~"))
-
-
-@dataclass(frozen=True)
 class Section:
     """What an entry of the contents leads to."""
 
@@ -60,7 +48,6 @@ class Section:
     title: str
     paragraphs: tuple[str, ...] = ()
     tables: tuple[PageTable, ...] = ()
-    figures: tuple[PageFigure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ class Page:
 
 
 def render_page(page: Page) -> str:
-    return render_html("page.html", ("page.css",), ("page.js",), page=page)
+    return render_html("page.html", ("page.css",), ("sorting.js", "page.js"), page=page)
 
 
 def render_html(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **content: object) -> str:

@@ -10,6 +10,7 @@ _DISPENSABLE = re.compile(
 )
 _LONG_NUMBER = re.compile(r'(?<=[ "(-])\d+\.\d{2,}(?=[ ")p])')
 _LONELY = re.compile(r"<g>(<(?:path|text|use)[^<]*(?:/>|</text>))</g>")  # a group of one element
+_GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
 _STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
 _FONT = "text{font-family: 'DejaVu Sans', sans-serif}"
 
@@ -44,6 +45,27 @@ def minify(svg: str) -> str:
     svg = re.sub(r'="([^"\']*)"', r"='\1'", svg)  # single quotes need no escape in a page's attribute
     svg = re.sub(r">(\d+)</text>", lambda match: f">{texts[int(match[1])]}</text>", svg)
     return svg.replace(_STYLE, f"{_STYLE}{_FONT}{styles}", 1) + "\n"
+
+
+def inline(svg: str, name: str, follows_theme: bool) -> str:
+    """A minified picture as a part of a page: its classes and ids have the picture's name in front.
+
+    One that follows the theme has greys between the page's paper and ink; its colours are made for both.
+    """
+    svg = svg[svg.index("<svg") :].replace(
+        "<svg", f"<svg class='{name}' role='img' aria-labelledby='{name}-caption'", 1
+    )
+    svg = svg.replace(_STYLE, _STYLE.replace("*", f".{name} *")).replace(_FONT, f".{name} {_FONT}")
+    svg = re.sub(r"\.(s\d+)\{", rf".{name}-\1{{", svg)
+    svg = re.sub(r" class='(s\d+)'", rf" class='{name}-\1'", svg)
+    svg = re.sub(r" id='([^']+)'", rf" id='{name}-\1'", svg)
+    svg = re.sub(r"(href='|url\()#", rf"\1#{name}-", svg)
+    return _GREY.sub(_between_paper_and_ink, svg) if follows_theme else svg
+
+
+def _between_paper_and_ink(grey: re.Match[str]) -> str:
+    share = 100 - round(int(grey[1], 16) / 2.55)
+    return f"color-mix(in srgb, var(--ink) {share}%, var(--paper))"
 
 
 def _shorter_path(path: str) -> str:

@@ -115,6 +115,7 @@ def _origin(unit: Unit, sources: Sources) -> dict[str, Json]:
         "path": about["path"],
         "seconds": round(about["seconds"]["whole run"], 1),
         **provenance_columns(about),
+        "date": about.get("date", ""),
     }
 
 

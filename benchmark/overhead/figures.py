@@ -16,7 +16,6 @@ from benchmark.display.canvas import (
     COLOURS,
     LABEL_WIDTH,
     REFERENCE_STYLE,
-    TITLE_WIDTH,
     Drawing,
     label_margin,
     legend_below,
@@ -24,13 +23,11 @@ from benchmark.display.canvas import (
     panels,
     stretch_towards_one,
 )
-from benchmark.overhead.tables import OWN_STATE, SETTING, added_costs, percent, short_titles
-from benchmark.reference import DETECTOR
+from benchmark.overhead.tables import OWN_STATE, added_costs, short_titles
+from benchmark.reference import DETECTOR, RATE
 from benchmark.wording import dataset_title, describe_setting
 
-PARTS = {"objective": (COLOURS[3], "////"), "recording": (COLOURS[0], ""), "scoring": (COLOURS[1], "....")}
-RATE = 0.2  # of wrong labels, at which quality is read
-GAP, LETTER = 0.045, 0.014  # between two labels, and the width of a letter, as shares of a panel
+GAP, LETTER = 0.04, 0.0095  # between two labels, and the width of a letter, as shares of a panel
 CAPTIONS = {
     "quality_against_cost": (
         "AUROC from one training over what a detector adds to the cost of that training if it is used alone, in units "
@@ -40,9 +37,9 @@ CAPTIONS = {
         "data sets that were profiled with this network, in the same setting if that was profiled."
     ),
     "overhead_by_detector": (
-        "What each detector adds to standard training (100 %) when it is used alone: its own objective, the recording "
-        "of its signals and its scoring, as medians over rounds, with the 95 % interval of their sum. The open diamond "
-        "is its share when the whole line-up is recorded in one run. Panels differ in scale."
+        "What each detector adds to standard training when it is used alone: time for its own objective, the recording "
+        "of its signals and its scoring, in % of that training, and peak memory; medians over rounds with their 95 % "
+        "intervals."
     ),
     "overhead_growth": (
         "What each detector adds, over the number of training samples, on synthetic features and a very small network: "
@@ -119,74 +116,75 @@ def _front(axis: Axes, points: pd.DataFrame) -> None:
 
 
 def _labelled_points(axis: Axes, points: pd.DataFrame) -> None:
-    """Labels stand to the right of their points, or below that where another label or point is in the way."""
+    """Each label stands beside its point, as near as other labels and points allow."""
     shares = (axis.transData + axis.transAxes.inverted()).transform(points[["cost", "auroc"]])
     line: dict[str, Any] = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
     paper: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8}
-    labels: list[tuple[float, float, float]] = []  # where they begin and end, and how high they are
+    taken = [(x - GAP / 3, x + GAP / 3, y) for x, y in shares]  # where something begins and ends, and how high it is
     for name, (x, y) in sorted(zip(points.index, shares, strict=True), key=lambda item: -item[1][1]):
-        is_own = name == DETECTOR
+        is_own, width = name == DETECTOR, LETTER * len(str(name))
         shape: dict[str, Any] = {"marker": "*", "markersize": 10} if is_own else {"marker": "o", "markersize": 4}
         axis.plot(*points.loc[name, ["cost", "auroc"]], color=COLOURS[3 if is_own else 0], **shape, zorder=3)
-        end = x + 0.025 + LETTER * len(str(name))
-        taken = [other for left, right, other in labels if left < end and x < right]
-        taken += [other for left, other in shares if x < left < end]
-        at = next(place for place in np.arange(y, -9, -GAP / 8) if all(abs(place - other) >= GAP for other in taken))
-        labels.append((x, end, at))
+        beside = (x + 0.02, x - 0.02 - width)
+        places = [(left, y + rise * GAP / 4) for rise in range(-40, 41) for left in beside]
+        places.sort(key=lambda place: abs(place[1] - y) + (0.01 if place[0] < x else 0))
+        left, at = next(
+            (left, at)
+            for left, at in places
+            if 0 <= left <= 1 - width
+            and all(abs(at - other) >= GAP or end < left or left + width < start for start, end, other in taken)
+        )
+        taken.append((left, left + width, at))
         axis.annotate(
-            str(name), (x, y), (x + 0.025, at), "axes fraction", va="center", size=7,
-            fontweight="bold" if is_own else "normal", arrowprops=line, bbox=paper,
+            str(name), (x, y), (x + (0.02 if left > x else -0.02), at), "axes fraction", va="center", size=7,
+            ha="left" if left > x else "right", fontweight="bold" if is_own else "normal", bbox=paper,
+            arrowprops=line if abs(at - y) > GAP / 2 else None,
         )  # fmt: skip
 
 
 def overhead_by_detector(rows: pd.DataFrame) -> Figure:
-    """Stacked bars of objective, recording and scoring, of the first line-up: a panel per setting."""
-    rows = rows[rows["line_up"] == rows["line_up"].iloc[0]]
+    """Added time and memory, both on log axes: a row per detector of the first line-up, a marker per setting."""
+    rows = rows[rows["line_up"].str.startswith(rows["line_up"].iloc[0])]  # some of them were profiled by themselves
     rows = rows.assign(title=short_titles(rows))
-    groups = [group for _, group in rows.groupby(SETTING, sort=True)]
-    order = list(rows.groupby("detector")["alone"].max().sort_values(ascending=False).index)
+    order = list(rows.groupby("detector")["alone"].mean().sort_values(ascending=False).index)
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
     margin, lines = label_margin(labels)
-    size = (2.9, 0.6 + (0.12 + 0.12 * lines) * len(order))
-    figure, axes = panels(len(groups), size, margin=margin, columns=2, sharey=True)
-    for number, (group, axis) in enumerate(zip(groups, axes, strict=True)):
-        _stacked(axis, group.set_index("detector").reindex(order))
-        axis.set_title(fill(group["title"].iloc[0], TITLE_WIDTH))
-        axis.set_yticks(range(len(order)), labels)
-        axis.tick_params(labelleft=number % 2 == 0)
-        axis.set(xlabel="added to standard training (%)", ylim=(-0.6, len(order) - 0.4))
-    bars = [
-        (axes[0].barh([0], [0], color=colour, hatch=hatch, edgecolor="white"), name)
-        for name, (colour, hatch) in PARTS.items()
-    ]
-    shared = Line2D([], [], color="black", marker="D", mfc="white", markersize=3.5, linestyle="")
+    figure, (time, memory) = panels(
+        2, (2.6, 0.6 + (0.08 + 0.12 * lines) * len(order)), margin=margin, columns=2, sharey=True
+    )
+    handles = []
+    for number, (title, group) in enumerate(rows.groupby("title", sort=True)):
+        own, style = group.set_index("detector").reindex(order), line_style(number) | {"linestyle": ""}
+        _with_intervals(time, own, "alone", 100, 0.001, style)
+        _with_intervals(memory, own, "memory_bytes", 1e-6, own["memory_floor_bytes"] / 1e6, style)
+        handles.append(Line2D([], [], label=title, **style))
+    time.set(title="time", xlabel="added to standard training (%)", xscale="log", ylim=(-0.6, len(order) - 0.4))
+    memory.set(title="peak memory", xlabel="added to standard training (MB)", xscale="log")
+    time.set_yticks(range(len(order)), labels)
+    for axis in (time, memory):
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.grid(linewidth=0.4)
+    below: dict[str, Any] = {"color": "0.5", "marker": "<", "mfc": "white", "markersize": 4, "linestyle": ""}
     figure.legend(
-        [*(bar[0] for bar, _ in bars), shared],
-        [*(name for _, name in bars), "in the line-up, where signals are shared"],
+        handles=[*handles, Line2D([], [], label="less than can be measured", **below)],
         loc="outside lower center",
-        ncols=4,
+        ncols=2,
     )
     sns.despine(figure)
     return figure
 
 
-def _stacked(axis: Axes, rows: pd.DataFrame) -> None:
-    places, left = np.arange(len(rows)), np.zeros(len(rows))
-    for part, (colour, hatch) in PARTS.items():
-        width = 100 * rows[part].fillna(0).clip(lower=0).to_numpy()
-        axis.barh(places, width, left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=0, height=0.7)
-        left += width
-    total = 100 * rows["alone"]
-    reach = np.stack([total - 100 * rows["alone_low"], 100 * rows["alone_high"] - total]).clip(min=0)
-    axis.errorbar(total, places, xerr=reach, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
-    axis.plot(100 * rows["shared"], places, "D", color="black", mfc="white", markersize=3)
-    end = 100 * rows[["alone_high", "shared"]].max(axis=1)
-    for place, at, share in zip(places, end, rows["alone"], strict=True):
-        if np.isfinite(share):
-            axis.annotate(percent(share), (at, place), (5, 0), textcoords="offset points", va="center", size=6.5)
-    axis.set_xlim(0, 1.22 * max(1.0, float(np.nanmax(end))))
-    axis.grid(axis="x", linewidth=0.4)
-    axis.set_axisbelow(True)
+def _with_intervals(
+    axis: Axes, rows: pd.DataFrame, column: str, scale: float, least: float | pd.Series, style: dict[str, Any]
+) -> None:
+    """A marker with its interval; an open triangle at the least that can be measured where there is less."""
+    values, low, high = (scale * rows[f"{column}{end}"] for end in ("", "_low", "_high"))
+    places, is_small = np.arange(len(rows)), (values <= least).to_numpy()
+    shown = values.where(~is_small)
+    reach = np.stack([shown - low.clip(lower=least), high - shown]).clip(min=0)
+    axis.errorbar(shown, places, xerr=reach, **style | {"linestyle": "none"}, elinewidth=0.8)
+    floor = pd.Series(least, index=rows.index).where(is_small)
+    axis.plot(floor, places, "<", color=style["color"], mfc="white", markersize=4)
 
 
 def overhead_growth(rows: pd.DataFrame) -> Figure:

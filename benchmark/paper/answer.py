@@ -2,15 +2,14 @@
 
 import pandas as pd
 
+from benchmark.display.front_page import Board
 from benchmark.display.tables import MISSING
-from benchmark.overhead.tables import added_costs
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.headlines import accuracy_cells, compared_rows, counted_rows
 from benchmark.paper.verdicts import GAINS, NOT_TESTED, VERDICTS, WORDS
 from benchmark.reference import DETECTOR
-from benchmark.runs import ORIGINAL
-from benchmark.statistics.comparisons import compared, mean_ranks, measured_together
+from benchmark.statistics.comparisons import compared, measured_together
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 from benchmark.wording import dataset_title
 
@@ -25,47 +24,30 @@ BOARD = (
 )
 
 
-def leaderboard(tables: select.Tables, costs: pd.DataFrame) -> pd.DataFrame:
-    """A row per detector as its authors describe it, from one training each; the best first."""
-    rows = compared_rows(counted_rows(tables["metrics"]))
-    if rows.empty:
+def leaderboard(board: Board | None) -> pd.DataFrame:
+    """The first view of the page's board: a row per detector, the best first."""
+    if board is None:
         return pd.DataFrame()
-    aurocs = rows.pivot_table("auroc", ["dataset", *select.SEEDS], "detector_name")
-    drawn = compared(compared_rows(counted_rows(tables["auroc_draws"])))
-    means, ranks = (drawn.auroc_intervals(), drawn.rank_intervals()) if drawn else ({}, {})
-    overall, rank = _overall(rows).sort_values(ascending=False), mean_ranks(rows)
-    order = [*overall.index, *aurocs.columns.difference(overall.index)]
-    known = {detector.name: detector for detector in ORIGINAL.detectors}
-    cost, epochs = added_costs(costs, rows.iloc[0]), int(rows["epochs"].iloc[0])
-    board = []
-    for name in map(str, order):
-        detector, is_complete = known.get(name), name in rank  # a user's own is not known
-        cited, number = detector.paper if detector else ("", "")
-        trainings = getattr(detector.training, "folds", 1) if detector and detector.epochs_used(epochs) else 0
-        board.append(
+    rows = []
+    for row in board.views[board.first]:
+        entry = board.entries[row.detector]
+        number = entry.paper_link.rpartition("/")[2]
+        rows.append(
             {
-                "detector": name,
-                "AUROC": _with_interval(overall[name], means.get(name), 3) if is_complete else _in_part(aurocs[name]),
-                "rank": _with_interval(rank[name], ranks.get(name), 1) if is_complete else MISSING,
-                "trainings": str(trainings) if detector else MISSING,
-                "added cost": f"{cost[name]:.1%}" if name in cost else MISSING,
-                "paper": ", ".join(filter(None, (cited, number and f"arXiv {number}"))) or MISSING,
+                "detector": entry.title,
+                "AUROC": row.value,
+                "rank": row.ranked or MISSING,
+                "trainings": entry.trainings or MISSING,
+                "added cost": entry.cost or MISSING,
+                "paper": ", ".join(filter(None, (entry.paper, number and f"arXiv {number}"))) or MISSING,
             }
         )
-    return pd.DataFrame(board)
+    return pd.DataFrame(rows)
 
 
 def _overall(rows: pd.DataFrame) -> pd.Series:
     """Mean AUROC over data sets of the detectors that were measured together."""
     return measured_together(rows).groupby("dataset").mean().mean()
-
-
-def _in_part(aurocs: pd.Series) -> str:
-    return f"{aurocs.groupby('dataset').mean().mean():.3f} in {aurocs.notna().sum()} of {len(aurocs)} runs"
-
-
-def _with_interval(value: float, ends: tuple[float, float] | None, digits: int) -> str:
-    return f"{value:.{digits}f}" + (f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]" if ends else "")
 
 
 def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:

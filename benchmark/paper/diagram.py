@@ -104,4 +104,4 @@ def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], lin
     axis.annotate("", end, start, arrowprops=style)
 
 
-OVERVIEW = Drawing("overview", overview, (), CAPTION)
+OVERVIEW = Drawing("overview", overview, (), CAPTION, follows_theme=False)

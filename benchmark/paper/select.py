@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmark import reference
 from benchmark.paper import numbers as paper
 from benchmark.runs import MAIN, STUDIES
-from benchmark.wording import paper_dataset
+from benchmark.wording import IN_TITLES, paper_dataset
 
 Tables = Mapping[str, pd.DataFrame]
 READ = ("runs", "metrics", "accuracy", "auc_by_epochs", "auroc_draws", "curves", "corrections")  # of all studies
 SEEDS = ["noise_seed", "training_seed"]
+TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "rate"))
+FEWEST = 3  # variants of the reference on one data set; more make an ablation
 EARLY = (5, 10)  # epochs: the length of LiNC's warm-up, and that with its soft correction
 HYPER_PARAMETERS: dict[str, Any] = {
     **{"epochs": 70, "batch_size": 128, "learning_rate": 5e-4, "weight_decay": 1e-4},
@@ -74,3 +77,9 @@ def original_line_up(rows: pd.DataFrame) -> pd.DataFrame:
     """Detectors as their authors describe them, with default options, that could be scored."""
     scored = rows["status"] == "ok" if "status" in rows else True
     return rows[(rows["line_up"] == "original") & (rows["detector_options"] == "") & scored]
+
+
+def is_ablation(rows: pd.DataFrame) -> bool:
+    """Whether the reference recipe was tried with several options or trainings on the same data."""
+    tried = rows[rows["recipe_name"] == reference.RECIPE][["dataset", *TRAINING, "recipe_options"]].drop_duplicates()
+    return bool((tried.groupby("dataset").size() > FEWEST).any())

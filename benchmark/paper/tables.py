@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.display.front_page import Board
 from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
@@ -20,9 +21,9 @@ TITLES = {BASELINE_RECIPE: f"No {DETECTOR}", RECIPE: DETECTOR}  # as in the pape
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
 
 
-def paper_groups(tables: select.Tables) -> dict[str, Group]:
+def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]:
     """What we found, what was tried to explain it, and a verdict on every number; from the rows of all studies."""
-    costs, tables = tables["overhead"], select.of_the_paper(tables)
+    tables = select.of_the_paper(tables)
     usual = {name: select.as_in_the_paper(rows) for name, rows in tables.items()}
     judged = verdict_table(usual["metrics"], usual["accuracy"])
     if judged.empty:
@@ -30,7 +31,7 @@ def paper_groups(tables: select.Tables) -> dict[str, Group]:
     tried = hypothesis_table(tables)
     groups = {
         "answer": Group("The answer", [], short_answers(usual, judged)),
-        "leaderboard": Group("Every detector", titled(BOARD_TITLE, leaderboard(usual, costs)), [BOARD]),
+        "leaderboard": Group("Every detector", titled(BOARD_TITLE, leaderboard(board)), [BOARD]),
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
         "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
         "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),

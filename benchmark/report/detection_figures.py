@@ -29,11 +29,13 @@ from benchmark.display.canvas import (
     stretch_towards_one,
 )
 from benchmark.report.rows_to_draw import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
-from benchmark.statistics.comparisons import compared
+from benchmark.statistics.comparisons import compared, mean_ranks
 from benchmark.statistics.hierarchical import BETTER, SAME, UNDECIDED, WORSE
 
 MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
 RANGE = (0.025, 0.975)
+MOST_NAMED = 5  # curves in colour, beside the reference
+BEHIND: dict[str, Any] = {"color": "0.75", "linewidth": 0.8}
 VERDICTS: dict[str, Any] = {BETTER: "#9ecae1", WORSE: "#fdbe85", SAME: "0.82", UNDECIDED: "white"}
 
 
@@ -50,8 +52,9 @@ def auc_by_detector(metrics: pd.DataFrame, of: str = "one run") -> Figure | None
     groups = titled_settings(metrics)
     if not groups:
         return None
-    ranks = metrics.groupby(["setting", "detector"])["auroc"].mean().groupby("setting").rank(pct=True)
-    order = list(ranks.groupby("detector").mean().sort_values(kind="stable").index)
+    ranked = mean_ranks(metrics).index  # the best first; below it, what was not measured in every run
+    in_part = metrics[~metrics["detector"].isin(ranked)].groupby("detector")["auroc"].mean()
+    order = [*in_part.sort_values(kind="stable").index, *ranked[::-1]]
     labels = [fill(str(label), LABEL_WIDTH) for label in order]
     margin, lines = label_margin(labels)
     height = 0.6 + (0.12 + 0.12 * lines) * len(order)
@@ -64,6 +67,8 @@ def auc_by_detector(metrics: pd.DataFrame, of: str = "one run") -> Figure | None
                 axis.text(0.5, position, " not run", size=6.5, color="0.4", va="center")
             _detector_row(axis, position, own)
         axis.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
+        if len(in_part):
+            axis.axhline(len(in_part) - 0.5, color="grey", linewidth=0.8)
         axis.set(
             title=title.replace(", ", ",\n", 1) if columns > 3 else title, xlabel="AUROC", ylim=(-0.6, len(order) - 0.4)
         )
@@ -129,19 +134,20 @@ def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
 
 
 def roc_curves(roc: pd.DataFrame) -> Figure | None:
-    """The ROC curve of every detector, first seed; the reference is the thick black line."""
-    styles = {
-        name: REFERENCE_STYLE if is_reference else line_style(index)
-        for index, (name, is_reference) in enumerate(detectors(roc).items())
-    }
+    """ROC curves, first seed: the reference as the thick black line, the best others in colour, the rest in grey."""
+    roc = first_seed(roc)
+    named = _largest_areas(roc, MOST_NAMED)
+    styles = dict.fromkeys(detectors(roc), BEHIND) | {name: line_style(index) for index, name in enumerate(named)}
+    if reference.DETECTOR in styles:
+        styles[reference.DETECTOR] = REFERENCE_STYLE
     chance = np.linspace(0, 1, 101)
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
-        rows = first_seed(rows)
         for index, (detector, style) in enumerate(styles.items()):
             part = rows[rows["detector"] == detector]
             x, y = part["false_positive_rate"], part["true_positive_rate"]
-            axis.plot(x, y, **style, markevery=(index % 8, 8), zorder=3 if style is REFERENCE_STYLE else 2)
+            front = 1 if style is BEHIND else 3 if style is REFERENCE_STYLE else 2
+            axis.plot(x, y, **style, markevery=(index % 8, 8), zorder=front)
         axis.plot(chance, chance, color="grey", linewidth=0.8, linestyle=":")
         axis.set_xscale("function", functions=(np.sqrt, np.square))
         axis.set_xticks([0, 0.01, 0.05, 0.2, 0.5, 1], ["0", "1", "5", "20", "50", "100"])
@@ -149,9 +155,21 @@ def roc_curves(roc: pd.DataFrame) -> Figure | None:
         axis.set(xlabel="clean samples flagged (%, square-root scale)", ylabel="mislabelled flagged (%)")
         axis.grid(linewidth=0.4)
 
-    handles = [Line2D([], [], label=fill(name, TITLE_WIDTH), **style) for name, style in styles.items()]
-    shared = {"entries": len(styles), "sharex": True, "sharey": True}
+    handles = [Line2D([], [], label=name, **style) for name, style in styles.items() if style is not BEHIND]
+    handles += [Line2D([], [], label="other detectors", **BEHIND)] if BEHIND in styles.values() else []
+    shared = {"entries": len(handles), "sharex": True, "sharey": True}
     return panel_per_group(titled_settings(roc), (3.0, 2.7), draw, handles, **shared)
+
+
+def _largest_areas(roc: pd.DataFrame, count: int) -> list[str]:
+    """The detectors besides the reference whose curves have the largest mean area over settings."""
+    others = roc[roc["detector"] != reference.DETECTOR]
+    areas = {
+        key: np.trapezoid(curve["true_positive_rate"], curve["false_positive_rate"])
+        for key, curve in others.groupby(["detector", "run"])
+    }
+    means = pd.Series(areas, dtype=float).groupby(level=0).mean() if areas else pd.Series(dtype=float)
+    return [str(name) for name in means.sort_values(ascending=False, kind="stable").index[:count]]
 
 
 def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
@@ -216,23 +234,24 @@ def _mean_line(axis: Axes, means: pd.Series, detector: str, line: str, **style: 
 
 
 def agreement(pairs: pd.DataFrame) -> Figure | None:
-    """Rank correlation between the scores of every two detectors, first seed."""
-    groups = titled_settings(pairs)
-    if not groups:
+    """Rank correlation between the scores of every two detectors, the mean over runs; similar ones stand together."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    table = pairs.pivot_table("rank_correlation", "detector", "other").dropna(how="all")
+    if len(table) < 2:
         return None
-    names = list(detectors(pairs))
-    labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
-    margin, lines = label_margin(labels)
-    side = 0.6 + max(0.3, 0.12 * lines) * len(names)
-    figure, axes = panels(len(groups), (side, side + 0.3), margin=margin, columns=2, sharey=True)
-    for (title, group), axis in zip(groups, axes, strict=True):
-        table = first_seed(group).pivot(index="detector", columns="other", values="rank_correlation")
-        image = heat_map(axis, table.reindex(index=names, columns=names), "{:.2f}", 1.0)
-        axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
-        axis.set_yticks(range(len(names)), labels)
-        axis.set(title=title, xlabel="the same detectors, by number")
-    only_outer_labels(axes)
-    figure.colorbar(
-        image, ax=axes, label="rank correlation of scores", location="bottom", fraction=0.03, shrink=0.6, aspect=40
-    )
+    table = table.reindex(columns=table.index)
+    distances = 1 - np.nan_to_num((table.to_numpy() + table.to_numpy().T) / 2)
+    np.fill_diagonal(distances, 0)
+    order = leaves_list(linkage(squareform(distances, checks=False), "average", optimal_ordering=True))
+    table = table.iloc[order, order]
+    labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(table.index, 1)]
+    side = 0.5 + 0.34 * len(labels)
+    figure, (axis,) = panels(1, (side, side), margin=label_margin(labels)[0])
+    image = heat_map(axis, table, "{:.2f}", 1.0)
+    axis.set_xticks(range(len(labels)), [str(number) for number in range(1, len(labels) + 1)])
+    axis.set_yticks(range(len(labels)), labels)
+    axis.set_xlabel("the same detectors, by number")
+    figure.colorbar(image, ax=axis, label="rank correlation of scores", location="bottom", shrink=0.6, aspect=40)
     return figure

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
+from benchmark.paper.select import is_ablation
 from benchmark.report.detection_figures import (
     agreement,
     auc_averaged,
@@ -19,9 +19,18 @@ from benchmark.report.detection_figures import (
     every_two,
     roc_curves,
 )
-from benchmark.report.rows_to_draw import FAMILY, PROTOCOL, about, detector_options, families, first_seed
+from benchmark.report.rows_to_draw import (
+    FAMILY,
+    PROTOCOL,
+    about,
+    detector_options,
+    families,
+    few_settings,
+    first_seed,
+    first_setting,
+)
 from benchmark.report.training_figures import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
-from benchmark.report.variants import is_ablation, usual_training, variants
+from benchmark.report.variants import usual_training, variants
 from benchmark.statistics.hierarchical import EQUIVALENT
 
 
@@ -31,7 +40,9 @@ class Kind:
     reads: tuple[str, ...]
     caption: str
     apart: tuple[str, ...] = PROTOCOL  # settings that differ in these are drawn in separate figures
+    pick: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows  # of many settings, those that are shown
     first_seed: bool = False
+    has_cells: bool = False  # in colours that text stands on
     all_variants: bool = False  # otherwise an ablation's figures show its usual training only
 
 
@@ -56,12 +67,14 @@ KINDS = (
         "(row minus column, × 100) over a bootstrap of data sets, then pairs of seeds, then samples; below it, the "
         f"probability that the row is better. Better or worse: the 95% interval is beyond {EQUIVALENT:g}. Equivalent: "
         f"it is within ±{EQUIVALENT:g}",
+        has_cells=True,
     ),
     Kind(
         roc_curves,
         ("roc",),
-        f"ROC curve of every detector, {LINC} as the thick black line, chance dotted; the square-root scale enlarges "
-        "the part with few false positives",
+        f"ROC curves: {LINC} as the thick black line, the five others with the largest areas in colour, all others in "
+        "grey, chance dotted; the square-root scale enlarges the part with few false positives",
+        pick=few_settings,
         first_seed=True,
     ),
     Kind(
@@ -78,10 +91,10 @@ KINDS = (
     Kind(
         trust_histograms,
         ("trust_histograms", "mixtures"),
-        "Trust after the warm-up of truly clean and truly mislabelled training samples; dashed lines are the means of "
-        "the mixture's three components. Trust starts at 1 and decays for all samples; counts are on a square-root "
-        "scale",
-        apart=FAMILY,
+        "Trust after the warm-up of truly clean and truly mislabelled training samples. Dashed lines are the means of "
+        "the mixture's components, and shades show where each is the most probable; samples left of the solid line are "
+        "taken as noisy. Trust starts at 1 and decays for all samples; counts are on a square-root scale",
+        pick=few_settings,
         first_seed=True,
     ),
     Kind(
@@ -89,7 +102,7 @@ KINDS = (
         ("curves", "corrections"),
         f"Test accuracy over epochs, standard training and {LINC}: a thin line per run, a thick line for the mean; "
         f"bands mark the phases of {LINC}",
-        apart=FAMILY,
+        pick=few_settings,
     ),
     Kind(
         gain_heat_map,
@@ -97,6 +110,7 @@ KINDS = (
         f"Test accuracy of {LINC} minus that of standard training in percentage points, as means over seeds, at the "
         "last epoch and at the best epoch",
         apart=(),
+        has_cells=True,
     ),
     Kind(
         variants,
@@ -120,13 +134,16 @@ KINDS = (
         ("data_maps",),
         "Data map: mean and standard deviation over epochs of the given label's probability, for truly clean and truly "
         "mislabelled training samples; darker cells hold more samples",
+        pick=first_setting,
+        has_cells=True,
         first_seed=True,
     ),
     Kind(
         agreement,
         ("agreement",),
-        "Rank correlation between the scores of every two detectors",
-        first_seed=True,
+        "Rank correlation between the scores of every two detectors, as the mean over runs; those that agree stand "
+        "together",
+        has_cells=True,
     ),
 )
 
@@ -149,20 +166,20 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     for kind in KINDS:
         tables_of_kind = everything if kind.all_variants else usual
         first = tables_of_kind[kind.reads[0]]
-        line_ups = first["line_up"].unique() if "line_up" in first else [""]
+        line_up = first["line_up"].iloc[0] if "line_up" in first and len(first) else ""  # the others are in tables
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
-        for line_up, (family, example) in product(line_ups, separate.items()):
+        for family, example in separate.items():
             rows = tuple(
-                _of_line_up(_like(tables_of_kind[name], example.iloc[0][list(kind.apart)]), line_up)
+                kind.pick(_of_line_up(_like(tables_of_kind[name], example.iloc[0][list(kind.apart)]), line_up))
                 for name in kind.reads
             )
             if not rows[0].empty:
-                parts = (kind.draw.__name__, line_up, family.lower())
+                parts = (kind.draw.__name__, family.lower())
                 name = "_".join(slug(part) for part in parts if part)
                 while name in taken:  # data sets may differ in characters that a file's name has not
                     name += "_"
                 taken.add(name)
-                yield Drawing(name, kind.draw, rows, _caption(kind, rows[0], line_up))
+                yield Drawing(name, kind.draw, rows, _caption(kind, rows[0]), not kind.has_cells)
 
 
 def _without_detectors(rows: pd.DataFrame, labels: set[str]) -> pd.DataFrame:
@@ -184,6 +201,5 @@ def _of_line_up(rows: pd.DataFrame, line_up: str) -> pd.DataFrame:
     return rows[rows["line_up"] == line_up] if line_up and "line_up" in rows else rows
 
 
-def _caption(kind: Kind, rows: pd.DataFrame, line_up: str) -> str:
-    shows = f"{line_up} line-up: {kind.caption}" if line_up else kind.caption
-    return f"{shows}. {about(first_seed(rows) if kind.first_seed else rows)}"
+def _caption(kind: Kind, rows: pd.DataFrame) -> str:
+    return f"{kind.caption}. {about(first_seed(rows) if kind.first_seed else rows)}"

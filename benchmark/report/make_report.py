@@ -12,12 +12,13 @@ from rich.text import Text
 from benchmark.disk import STUDY_TABLES, TABLES, Manifest, Output, ResultsFolder, code_digest, locked
 from benchmark.disk.schema import OF_ENTRY
 from benchmark.disk.tables import join_runs, read_table, unknown_runs
-from benchmark.display.page import Page, PageFigure, PagePart, PageTable, Section, render_page
+from benchmark.display.page import Page, PagePart, PageTable, Section, render_page
 from benchmark.display.tables import as_latex, as_markdown, for_terminal
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import digest_of, file_digest
 from benchmark.report import readme
-from benchmark.report.parts import AuditPart, CostPart, PaperPart, Part, StudyPart
+from benchmark.report.front import Drawn, PaperPart, front_page
+from benchmark.report.parts import AuditPart, CostPart, Part, StudyPart
 from benchmark.runs import STUDIES
 
 SHARED_CODE = (
@@ -27,7 +28,7 @@ SHARED_CODE = (
 DRAWING_CODE = (
     *SHARED_CODE,
     *("display/canvas.py", "display/svg.py", "report/*figures.py", "report/rows_to_draw.py"),
-    *("overhead/figures.py", "overhead/tables.py", "paper/diagram.py", "paper/numbers.py"),
+    *("overhead/figures.py", "overhead/tables.py", "audit/figures.py", "paper/diagram.py", "paper/numbers.py"),
 )
 DRAWING_LIBRARIES = ("matplotlib", "seaborn", "pandas", "numpy", "pillow")
 REPORT_CODE = (
@@ -58,8 +59,9 @@ def make_report(
 
     rows = Rows(partial(read_rows, results), say)  # after the digests: what changes from now on is noticed next time
     studies = _in_order(set(rows["accuracy"]["study"]))
+    paper = PaperPart(rows, "../" if results.is_committed else "")
     parts = [
-        PaperPart(rows),
+        paper,
         *(StudyPart(rows.of_study(study), study) for study in studies),
         CostPart(rows),
         AuditPart(rows),
@@ -79,7 +81,7 @@ def make_report(
         if not manifest.is_current(_inputs_digest(results, tables)):
             if results.is_committed:
                 _fill_readmes(rows, parts)
-            manifest.write(_make_outputs(results, manifest, parts, _inputs_digest(results, tables)))
+            manifest.write(_make_outputs(results, manifest, paper, parts, _inputs_digest(results, tables)))
     for part in shown if is_verbose else shown[:1]:
         say(f"Tables: {results.tables(part.name)}{'' if is_verbose else ' (--verbose prints them)'}")
         say(f"Figures: {results.figures(part.name)}")
@@ -187,29 +189,32 @@ def _fill_readmes(rows: Rows, parts: Sequence[Part]) -> None:
 
 
 def _make_outputs(
-    results: ResultsFolder, manifest: Manifest, parts: Sequence[Part], made_from: str
+    results: ResultsFolder, manifest: Manifest, paper: PaperPart, parts: Sequence[Part], made_from: str
 ) -> dict[str, Output]:
-    """Tables and the page anew; figures that are current as they are."""
+    """Tables and pages anew; figures that are current as they are."""
     code = code_digest(*DRAWING_CODE, libraries=DRAWING_LIBRARIES)
     pictures = readme.pictures() if results.is_committed else []
-    outputs, page_parts = {}, []
+    outputs, page_parts, figures = {}, [], []
     for part in parts:
         outputs[f"tables/{part.name}"] = Output(made_from, _table_files(part))
-        figures = []
         for drawing in part.drawings():
             name = f"figures/{part.name}/{drawing.name}"
             drawn_from = digest_of([drawing.digest(), code, name in pictures])
             output = manifest.current(name, drawn_from) or Output(drawn_from, drawing.render(name in pictures))
             outputs[name] = output
             figures += [
-                PageFigure(drawing.caption, output.files[file].decode())
+                Drawn(part.name, drawing.name, drawing.caption, output.files[file].decode(), drawing.follows_theme)
                 for file in output.files
                 if file.endswith(".svg")
             ]
-        page_parts.append(PagePart(part.title, _sections(part, figures)))
+        page_parts.append(PagePart(part.title, _sections(part)))
     summaries = tuple(filter(None, (part.summary() for part in parts)))
-    page = Page("LiNC-Bench", summaries, tuple(part for part in page_parts if part.sections))
-    return outputs | {"page": Output(made_from, {results.page.name: render_page(page).encode()})}
+    details = Page("LiNC-Bench: every table", summaries, tuple(part for part in page_parts if part.sections))
+    pages = {
+        results.page.name: front_page(paper, figures, results).encode(),
+        results.details.name: render_page(details).encode(),
+    }
+    return outputs | {"page": Output(made_from, pages)}
 
 
 def _table_files(part: Part) -> dict[str, bytes]:
@@ -224,7 +229,7 @@ def _table_files(part: Part) -> dict[str, bytes]:
     return files
 
 
-def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
+def _sections(part: Part) -> tuple[Section, ...]:
     def section(name: str, title: str, **content: Any) -> Section:
         return Section(f"{part.name}/{name}", title, **content)  # neither has a slash: no two are the same
 
@@ -232,8 +237,6 @@ def _sections(part: Part, figures: Sequence[PageFigure]) -> tuple[Section, ...]:
     for name, group in part.groups.items():
         tables = tuple(PageTable(title, table) for title, table in group.tables)
         sections.append(section(name, group.title, paragraphs=tuple(group.notes), tables=tables))
-    if figures:
-        sections.append(section("figures", part.figures_title, figures=tuple(figures)))
     if runs := part.runs():
         sections.append(section("runs", "Runs and their settings", tables=(runs,)))
     return tuple(sections)

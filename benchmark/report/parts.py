@@ -28,7 +28,6 @@ class Part:
 
     name: str
     title: str
-    figures_title = "Figures"
 
     def __init__(self, rows: Tables):
         self.rows = rows
@@ -219,18 +218,7 @@ class AuditPart(Part):
     def in_readme(self) -> list[Group]:
         return [group for name, group in self.groups.items() if name != "precision"]
 
-
-class PaperPart(Part):
-    """What all studies say about the paper."""
-
-    name, title, figures_title = "paper", "All studies", f"{DETECTOR} in one picture"
-
-    def make_groups(self) -> dict[str, Group]:
-        from benchmark.paper.tables import paper_groups
-
-        return paper_groups(self.rows)
-
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.paper.diagram import OVERVIEW
+        from benchmark.audit.figures import audit_drawings
 
-        yield OVERVIEW
+        return audit_drawings(self.rows.__getitem__)

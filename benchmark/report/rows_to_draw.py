@@ -22,6 +22,19 @@ def titled_settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     ]
 
 
+def few_settings(rows: pd.DataFrame) -> pd.DataFrame:
+    """Every data set at one noise rate; of a single data set, every rate."""
+    if rows["dataset"].nunique() < 2:
+        return rows
+    rates = sorted(rows["rate"].unique(), key=lambda rate: abs(rate - reference.RATE))
+    return rows[rows["rate"] == rates[0]]
+
+
+def first_setting(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = few_settings(rows)
+    return rows[rows["setting"] == rows["setting"].iloc[0]] if len(rows) else rows
+
+
 def percent(rate: float) -> str:
     return f"{100 * rate:g}%"
 

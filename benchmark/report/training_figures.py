@@ -17,8 +17,10 @@ from benchmark.display.canvas import COLOURS, heat_map, only_outer_labels, panel
 from benchmark.report.detection_figures import MOST_DRAWN, RANGE
 from benchmark.report.rows_to_draw import (
     FAMILY,
+    PROTOCOL,
     families,
     first_seed,
+    first_setting,
     of_plain_recipes,
     one_setting_per_rate,
     percent,
@@ -29,6 +31,7 @@ from benchmark.wording import by_setting
 MAP_BINS = 32  # of confidence from 0 to 1, and of variability from 0 to 0.5
 RECIPE_STYLE = {reference.BASELINE_RECIPE: ("-", COLOURS[0]), reference.RECIPE: ("--", COLOURS[3])}
 SUBSETS = {"clean": (COLOURS[2], ""), "mislabelled": (COLOURS[6], "////")}
+SHADES = ("0.86", "0.93", *["1.0"] * 8)  # of the noisy, the ambiguous and the clean components
 PHASES = {"1 warm-up": "0.84", "2 soft correction": "0.92", "3 hard correction": "1.0"}
 
 
@@ -44,23 +47,36 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
                 edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
             )  # fmt: skip
         root_scale(axis, rows["count"].max())
-        _mark_means(axis, mixtures[mixtures["run"].isin(rows["run"])])
+        _mark_components(axis, mixtures[mixtures["run"].isin(rows["run"])])
         axis.set(xlabel="trust α after the warm-up", ylabel="training samples")
 
     groups = titled_settings(of_plain_recipes(histograms))
     means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
-    return panel_per_group(groups, (3.0, 2.4), draw, [means], entries=3, sharex=True)
+    cut = Line2D([], [], color="black", linewidth=1.2, label="cut: noisy on its left")
+    return panel_per_group(groups, (3.0, 2.4), draw, [means, cut], entries=4, sharex=True)
 
 
-def _mark_means(axis: Axes, components: pd.DataFrame) -> None:
-    """A dashed line at the mean of each component, with its name above."""
+def _mark_components(axis: Axes, components: pd.DataFrame) -> None:
+    """A dashed line at the mean of each component with its name, staggered; a shade where it is the most probable.
+
+    The end of the lowest one's shade is the cut: what is left of it is taken as noisy.
+    """
+    components = components.sort_values("mean")
     names = ("noisy", "ambiguous", "clean") if len(components) == 3 else [f"component {i}" for i in components.index]
-    axis.set_ylim(0, 2.2 * axis.get_ylim()[1])
-    for name, mean in zip(names, sorted(components["mean"]), strict=True):
-        axis.axvline(mean, ymax=0.68, color="black", linestyle="--", linewidth=1.0)
-        axis.text(
-            mean, 0.7, name, rotation=90, ha="center", va="bottom", size=6.5, transform=axis.get_xaxis_transform()
-        )
+    axis.set_ylim(0, 2.4 * axis.get_ylim()[1])
+    trust = np.linspace(*axis.get_xlim(), 1001)
+    mean, deviation, weight = components[["mean", "standard_deviation", "weight"]].to_numpy().T[..., None]
+    most_probable = np.argmax(weight / deviation * np.exp(-(((trust - mean) / deviation) ** 2) / 2), axis=0)
+    starts = np.flatnonzero(np.diff(most_probable, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(trust) - 1], strict=True):
+        axis.axvspan(trust[start], trust[end], color=SHADES[most_probable[start]], linewidth=0, zorder=0)
+    for number, (name, place) in enumerate(zip(names, components["mean"], strict=True)):
+        top = 0.96 - 0.09 * number
+        axis.axvline(place, ymax=top - 0.03, color="black", linestyle="--", linewidth=1.0)
+        axis.text(place, top, name, ha="center", va="center", size=6.5, transform=axis.get_xaxis_transform())
+    is_beyond = (trust > mean[0]) & (most_probable > 0)
+    if is_beyond.any():
+        axis.axvline(trust[is_beyond].min(), ymax=0.68, color="black", linewidth=1.2)
 
 
 def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure | None:
@@ -75,7 +91,9 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
         phases = of_plain_recipes(corrections[corrections["setting"] == rows["setting"].iloc[0]])
         _mark_phases(axis, phases, rows["epoch"].max())
 
-    return panel_per_group(titled_settings(of_plain_recipes(curves)), (3.0, 2.1), draw, entries=5, sharex=True)
+    return panel_per_group(
+        titled_settings(of_plain_recipes(curves)), (3.0, 2.1), draw, entries=5, sharex=True, sharey=True
+    )
 
 
 def _accuracy_lines(axis: Axes, runs: pd.DataFrame, recipe: str) -> None:
@@ -112,7 +130,7 @@ def _mark_phases(axis: Axes, corrections: pd.DataFrame, last: int) -> None:
 def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
     """The reference's test accuracy minus its baseline's over data sets and rates: last epoch and best epoch."""
     rows = one_setting_per_rate(of_plain_recipes(accuracy))
-    if rows["recipe_name"].nunique() < 2:
+    if rows["recipe_name"].nunique() < 2 or rows["rate"].nunique() < 2:
         return None
     rows = pd.concat([family.assign(row=name) for name, family in families(rows, FAMILY, ("dataset",)).items()])
     recipes = (reference.RECIPE, reference.BASELINE_RECIPE)
@@ -141,7 +159,12 @@ def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:
 
 
 def first_batches(gradients: pd.DataFrame) -> Figure | None:
-    """The mean trust gradient of each given class in every batch of the first epoch, first seed."""
+    """The mean trust gradient of each given class in every batch of the first epoch, first seed; of several trainings.
+
+    A single one has nothing to be compared with.
+    """
+    if len(gradients[list(PROTOCOL)].drop_duplicates()) < 2:
+        return None
 
     def draw(axis: Axes, rows: pd.DataFrame) -> None:
         for (_, of_class), colour in zip(rows.groupby("class"), cycle(COLOURS)):
@@ -154,23 +177,22 @@ def first_batches(gradients: pd.DataFrame) -> Figure | None:
 
 
 def data_map(maps: pd.DataFrame) -> Figure | None:
-    """Confidence over variability, first seed: truly clean samples on the left, mislabelled ones on the right."""
-    groups = titled_settings(maps)
-    if not groups:
+    """Confidence over variability in one run: truly clean samples on the left, mislabelled ones on the right."""
+    maps = first_seed(first_setting(maps))
+    if maps.empty:
         return None
-    figure, axes = panels(2 * len(groups), (3.0, 2.2), columns=2, sharex=True, sharey=True)
+    figure, axes = panels(2, (3.0, 2.4), columns=2, sharex=True, sharey=True)
     norm = LogNorm(1, max(2, maps["count"].max()))
     cells = (int(maps["variability_from"].max() * 2 * MAP_BINS) + 1, MAP_BINS)
-    for index, (title, group) in enumerate(groups):
-        for axis, subset in zip(axes[2 * index :], SUBSETS, strict=False):
-            part = first_seed(group[group["subset"] == subset])
-            image = axis.imshow(
-                _counts(part, cells), norm=norm, cmap="viridis_r", interpolation="none", origin="lower",
-                aspect="auto", extent=(0, cells[0] / 2 / MAP_BINS, 0, 1),
-            )  # fmt: skip
-            name = title.replace(", ", ",\n", 1)  # long names would overlap
-            axis.set(title=f"{name}, truly {subset} ({part['count'].sum():,})")
-            axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
+    ((title, _),) = titled_settings(maps)
+    for axis, subset in zip(axes, SUBSETS, strict=True):
+        part = maps[maps["subset"] == subset]
+        image = axis.imshow(
+            _counts(part, cells), norm=norm, cmap="viridis_r", interpolation="none", origin="lower", aspect="auto",
+            extent=(0, cells[0] / 2 / MAP_BINS, 0, 1),
+        )  # fmt: skip
+        axis.set_title(f"{title},\ntruly {subset} ({part['count'].sum():,})")
+        axis.set(xlabel="variability: standard deviation over epochs", ylabel="confidence: mean over epochs")
     only_outer_labels(axes)
     figure.colorbar(image, ax=axes, label="training samples per cell", fraction=0.04)
     sns.despine(figure)

@@ -16,12 +16,10 @@ from benchmark import reference
 from benchmark.display.canvas import COLOURS, label_margin, panels
 from benchmark.display.tables import MISSING, Group
 from benchmark.paper import numbers as paper
+from benchmark.paper.select import SEEDS, TRAINING, is_ablation
 from benchmark.report.rows_to_draw import detector_options
-from benchmark.wording import IN_TITLES, dataset_title, describe_setting, varying_columns
+from benchmark.wording import dataset_title, describe_setting, varying_columns
 
-TRAINING = tuple(column for column in IN_TITLES if column not in ("dataset", "rate"))
-FEWEST = 3  # variants of the reference on one data set; more make an ablation
-SEEDS = ["noise_seed", "training_seed"]
 OF_MIXTURE = {
     "noisy_precision": "precision",
     "noisy_recall": "recall",
@@ -56,12 +54,6 @@ def usual_training(rows: pd.DataFrame) -> pd.Series:
     """How most runs were trained; of equally many, the first in the order of the columns."""
     counts = rows.groupby(list(TRAINING), as_index=False).size()
     return counts.iloc[int(counts["size"].argmax())][list(TRAINING)]
-
-
-def is_ablation(rows: pd.DataFrame) -> bool:
-    """Whether the reference recipe was tried with several options or trainings on the same data."""
-    tried = rows[rows["recipe_name"] == reference.RECIPE][["dataset", *TRAINING, "recipe_options"]].drop_duplicates()
-    return bool((tried.groupby("dataset").size() > FEWEST).any())
 
 
 def variants_group(accuracy: pd.DataFrame, metrics: pd.DataFrame, corrections: pd.DataFrame) -> Group:

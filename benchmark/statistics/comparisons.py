@@ -39,31 +39,34 @@ class Compared:
         return dict(zip(self.names, map(interval, hierarchical_draws(self.datasets, by_rank=True)), strict=True))
 
 
-def measured_together(measured: pd.DataFrame) -> pd.DataFrame:
+def measured_together(measured: pd.DataFrame, column: str = "auroc") -> pd.DataFrame:
     """AUROCs by run and detector: the runs that the reference has, or all; the detectors that have all of these.
 
     The mean of a detector that was measured in fewer runs would be of other wrong labels.
     """
-    aurocs = measured.pivot_table("auroc", CELL, "detector")
+    aurocs = measured.pivot_table(column, CELL, "detector")
     if reference.DETECTOR in aurocs:
         aurocs = aurocs[aurocs[reference.DETECTOR].notna()]
     return aurocs.dropna(axis=1)
 
 
-def mean_ranks(measured: pd.DataFrame) -> pd.Series:
+def mean_ranks(measured: pd.DataFrame, column: str = "auroc") -> pd.Series:
     """Over settings, by the mean AUROC over seeds, of detectors that were measured together; the best first."""
-    means = measured_together(measured).groupby("setting").mean()
+    means = measured_together(measured, column).groupby("setting").mean()
     return means.rank(axis=1, ascending=False).mean().sort_values(kind="stable")
 
 
-def compared(draws: pd.DataFrame) -> Compared | None:
-    """The detectors of one line-up that were measured wherever the reference was, or everywhere if it was nowhere."""
+def compared(draws: pd.DataFrame, column: str = "auroc", scale: float = SCALE) -> Compared | None:
+    """The detectors of one line-up that were measured wherever the reference was, or everywhere if it was nowhere.
+
+    Rows may also be those of the table of metrics, with a column of it and the scale 1: then samples are not redrawn.
+    """
     number = draws.groupby([*CELL, "detector", "run"], sort=False).cumcount()
     rows = draws.assign(number=number).drop_duplicates([*CELL, "detector", "number"])
-    wide = rows.pivot(index=[*CELL, "number"], columns="detector", values="auroc")
+    wide = rows.pivot(index=[*CELL, "number"], columns="detector", values=column)
     if reference.DETECTOR in wide:
         wide = wide[wide[reference.DETECTOR].notna()]
-    wide = wide.dropna(axis=1) / SCALE
+    wide = wide.dropna(axis=1) / scale
     if wide.empty:
         return None
     in_all = wide.groupby(CELL).size().min()  # draws

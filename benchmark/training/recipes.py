@@ -46,6 +46,11 @@ class Recipe:
         return epochs
 
     @property
+    def trainings(self) -> int:
+        """How many networks it trains in a run."""
+        return 1
+
+    @property
     def min_epochs(self) -> int:
         """With fewer, it does not do all it is meant to."""
         return 1

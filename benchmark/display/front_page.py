@@ -1,0 +1,127 @@
+"""Makes the front page: the answer, a leaderboard with selectors, the paper's claims, and one figure per question."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from benchmark.display.page import PageTable, render_html
+from benchmark.display.svg import inline
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A choice of the reader; its name stands in the page's address."""
+
+    name: str
+    label: str
+    titles: Mapping[str, str]  # of its values, the default first
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the leaderboard says of a detector beside its numbers."""
+
+    title: str
+    summary: str = ""
+    paper: str = ""
+    paper_link: str = ""
+    file_link: str = ""
+    trainings: str = ""
+    cost: str = ""
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    detector: str
+    value: str
+    ranked: str = ""  # empty if it was not measured in every run
+    versus: str = ""  # the reference
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Board:
+    """Views by address: the value of every selector."""
+
+    selectors: tuple[Selector, ...]
+    views: Mapping[tuple[str, ...], list[BoardRow]]
+    first: tuple[str, ...]
+    entries: Mapping[str, Entry]
+    note: str
+    pinned: str  # the detector that stands first in every view
+
+    @property
+    def first_parts(self) -> list[list[BoardRow]]:
+        """The pinned detector's row, if there is one, and the others."""
+        pinned, others = (
+            [row for row in self.views[self.first] if (row.detector == self.pinned) is is_pinned]
+            for is_pinned in (True, False)
+        )
+        return [part for part in (pinned, others) if part]
+
+    @property
+    def has_pinned(self) -> bool:
+        return len(self.first_parts) > 1
+
+    @property
+    def data(self) -> Markup:
+        """For the script; no character of it can end its element."""
+        views = {"|".join(address): [list(vars(row).values()) for row in rows] for address, rows in self.views.items()}
+        entries = {name: vars(entry) for name, entry in self.entries.items()}
+        text = json.dumps({"views": views, "entries": entries, "pinned": self.pinned}, separators=(",", ":"))
+        return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What became of the paper's numbers: a bar, and the table behind it."""
+
+    sentence: str
+    counts: Mapping[str, int]  # by verdict
+    table: PageTable
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    name: str  # of letters, digits and dashes: no other figure of the page has it
+    caption: str
+    svg: str
+    follows_theme: bool = True  # otherwise it is drawn on white: its cells have colours that text stands on
+
+    @property
+    def inlined(self) -> Markup:
+        return Markup(inline(self.svg, self.name, self.follows_theme))
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A question with its answer, and a figure for each setting that was measured."""
+
+    anchor: str
+    title: str
+    sentence: str
+    figures: Mapping[str, PageFigure]  # by what a selector calls them
+
+
+@dataclass(frozen=True)
+class FrontPage:
+    question: str
+    verdict: str
+    answers: tuple[str, ...]
+    origin: str  # when, and from which commit
+    hero: PageFigure | None
+    board: Board | None
+    claims: Claims | None
+    topics: tuple[Topic, ...]
+    more: tuple[Topic, ...]  # closed until wanted
+    links: Mapping[str, str]  # addresses by title: the page of details, and the tables as CSV
+
+
+def render_front_page(page: FrontPage) -> str:
+    return render_html("front.html", ("page.css", "front.css"), ("sorting.js", "front.js"), page=page)

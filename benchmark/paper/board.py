@@ -1,0 +1,202 @@
+"""The leaderboard of the page: every view of it that its selectors can choose, computed beforehand."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from benchmark import reference
+from benchmark.display.front_page import Board, BoardRow, Entry, Selector
+from benchmark.overhead.tables import added_costs
+from benchmark.paper.select import SEEDS, is_ablation
+from benchmark.statistics.comparisons import SCALE, Compared, compared, mean_ranks, measured_together
+from benchmark.statistics.hierarchical import EQUIVALENT
+from benchmark.wording import dataset_title, network_title
+from detectors import LINE_UPS
+
+METRICS = {
+    "auroc": "AUROC",
+    "auprc": "area under precision and recall",
+    "precision_at_rate": "precision at the true noise rate",
+    "recall_5": "share of wrong labels in the first 5 %",
+    "recall_20": "share of wrong labels in the first 20 %",
+}
+ORIGINAL = "original"
+DEFINED = {ORIGINAL: "as their authors define them", "hcat": "as H-CAT defines them"}
+EPOCHS = (1, 2, 5, 10, 20, 40)  # of those that were read, the views that are offered
+ALL, ALL_EPOCHS = "all", "all"
+NAMES = {
+    "data": "data set",
+    "noise": "noise",
+    "rate": "noise rate",
+    "network": "network",
+    "lineup": "detectors",
+    "metric": "measure",
+    "trainings": "trainings",
+    "epochs": "epochs read",
+}
+GROUP = ["noise", "rate", "backbone", "image_size", "protocol", "line_up", "runs_averaged"]
+NOTE = (
+    "Means over pairs of seeds, then over data sets; in brackets the 95 % interval of a bootstrap over data sets, "
+    "pairs of seeds and, for AUROC of one training, samples. Bold: better than every other for certain, the interval "
+    f"of each difference being above 0. vs. {reference.DETECTOR}: better or worse if that interval is beyond "
+    f"{EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided otherwise. Below the line: not measured in "
+    "every run, so neither ranked nor compared. Added cost: of one standard training on cached features, if the "
+    "detector is used alone."
+)
+
+
+def board(tables: Mapping[str, pd.DataFrame], link: str) -> Board | None:
+    """From the rows of all studies but ablations, which have figures of their own; `link` leads to the project."""
+    ablations = [str(study) for study, part in tables["accuracy"].groupby("study") if is_ablation(part)]
+    rows, draws, by_epochs = (
+        _usual(part, ablations)
+        for part in (
+            pd.concat([tables["metrics"], tables["averaged"]]),
+            tables["auroc_draws"],
+            tables["auc_by_epochs"],
+        )
+    )
+    views = {}
+    for _, group in rows.groupby(GROUP):
+        alike = group.iloc[0]
+        own_draws, own_epochs = (_like(table, alike) for table in (draws, by_epochs))
+        datasets: list[str] = [*group["dataset"].unique()]
+        for dataset in [ALL, *datasets] if len(datasets) > 1 else datasets:
+            chosen = [dataset] if dataset != ALL else datasets
+            parts = [part[part["dataset"].isin(chosen)] for part in (group, own_draws, own_epochs)]
+            for (metric, epochs), entries in _views(*parts):
+                if entries:
+                    views[_address(dataset, alike, metric, epochs)] = entries
+    if not views:
+        return None
+    first = max(views, key=lambda address: _comes_first(address, len(views[address])))
+    return Board(
+        _selectors(views, first), views, first, _entries(rows, tables["overhead"], link), NOTE, reference.DETECTOR
+    )
+
+
+def _usual(rows: pd.DataFrame, ablations: Collection[str]) -> pd.DataFrame:
+    """Scored rows, each once although several studies may have it, of the training in which most was measured."""
+    if "status" in rows:
+        rows = rows[rows["status"] == "ok"].assign(number=0)
+    else:  # several rows of a detector in a run
+        number = rows.groupby(["study", "run", "line_up", "detector"]).cumcount()
+        rows = rows.assign(number=number, runs_averaged=1)
+    rows = rows[~rows["study"].isin(ablations)]
+    rows = rows.drop_duplicates(["run", "line_up", "detector", "runs_averaged", "number"])
+    cell = ["dataset", "noise", "rate", "backbone", "image_size"]
+    counts: pd.DataFrame = rows.groupby([*cell, "protocol"])[["detector"]].nunique().reset_index()
+    most = counts.sort_values("detector", ascending=False, kind="stable").drop_duplicates(cell)
+    return rows.merge(most[[*cell, "protocol"]])
+
+
+def _like(rows: pd.DataFrame, example: pd.Series) -> pd.DataFrame:
+    return rows[(rows[GROUP] == example[GROUP]).all(axis=1)] if len(rows) else rows
+
+
+def _views(
+    rows: pd.DataFrame, draws: pd.DataFrame, by_epochs: pd.DataFrame
+) -> Iterator[tuple[tuple[str, str], list[BoardRow]]]:
+    for metric in METRICS:
+        drawn = compared(draws, scale=SCALE) if metric == "auroc" and len(draws) else None
+        yield (metric, ALL_EPOCHS), _view(rows, metric, drawn)
+    for epochs in EPOCHS:
+        read = by_epochs[by_epochs["epochs_read"] == epochs] if len(by_epochs) else by_epochs
+        if len(read) and epochs < by_epochs["epochs_read"].max():
+            yield ("auroc", str(epochs)), _view(read, "auroc", None)
+
+
+def _view(rows: pd.DataFrame, column: str, drawn: Compared | None) -> list[BoardRow]:
+    """The best first; then what was not measured in every run."""
+    rows = rows[rows[column].notna()]
+    if rows.empty:
+        return []
+    together: pd.Series = measured_together(rows, column).groupby("dataset").mean().mean()
+    means, ranks = together.sort_values(ascending=False, kind="stable"), mean_ranks(rows, column)
+    found = drawn if drawn and set(means.index) <= set(drawn.names) else None
+    if found is None and len(rows[SEEDS].drop_duplicates()) > 1:
+        found = compared(rows, column, 1)
+    ends, rank_ends = (found.auroc_intervals(), found.rank_intervals()) if found else ({}, {})
+    first, *others = means.index if len(means) else [""]
+    is_certain = found is not None and all(found.difference(first, other).low > 0 for other in others)
+    board = []
+    for name, mean in zip(map(str, means.index), means, strict=True):
+        versus = ""
+        if found and name != reference.DETECTOR and reference.DETECTOR in found.names:
+            versus = found.difference(name, reference.DETECTOR).verdict
+        value, rank = _with_ends(mean, ends.get(name), 3), _with_ends(ranks[name], rank_ends.get(name), 1)
+        board.append(BoardRow(name, value, rank, versus, is_certain and name == first))
+    by_run = rows.pivot_table(column, ["dataset", *SEEDS], "detector").drop(columns=means.index)
+    in_part: pd.Series = by_run.groupby("dataset").mean().mean()
+    return board + [
+        BoardRow(str(name), f"{mean:.3f} in {by_run[name].notna().sum()} of {len(by_run)} runs")
+        for name, mean in in_part.sort_values(ascending=False, kind="stable").items()
+    ]
+
+
+def _with_ends(value: float, ends: tuple[float, float] | None, digits: int) -> str:
+    return f"{value:.{digits}f}" + (f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]" if ends else "")
+
+
+def _address(dataset: str, alike: pd.Series, metric: str, epochs: str) -> tuple[str, ...]:
+    network = f"{alike['backbone']}@{alike['image_size']}"
+    return (
+        *(dataset, alike["noise"], f"{alike['rate']:g}", network, alike["line_up"], metric),
+        *(str(alike["runs_averaged"]), epochs),
+    )
+
+
+def _comes_first(address: tuple[str, ...], detectors: int) -> tuple[bool | int, ...]:
+    """The larger, the better for the view that a reader sees first."""
+    data, _, rate, _, line_up, metric, _, epochs = address
+    is_usual = line_up == ORIGINAL and metric == "auroc" and epochs == ALL_EPOCHS
+    return is_usual, data == ALL, float(rate) == reference.RATE, detectors
+
+
+def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> tuple[Selector, ...]:
+    """What can be chosen in each place of an address, the first view's choice first."""
+
+    def title(name: str, value: str) -> str:
+        backbone, _, size = value.partition("@")
+        titles = {
+            "data": "all data sets" if value == ALL else dataset_title(value),
+            "rate": f"{float(value):.0%} noise" if name == "rate" else "",
+            "network": f"{network_title(backbone)}, {size} px",
+            "lineup": DEFINED.get(value, value),
+            "metric": METRICS.get(value, value),
+            "trainings": "one training" if value == "1" else f"averaged over {value} trainings",
+            "epochs": "as its authors do" if value == ALL_EPOCHS else f"at most the first {value}",
+        }
+        return titles.get(name, value)
+
+    selectors = []
+    for place, (name, label) in enumerate(NAMES.items()):
+        values = dict.fromkeys([first[place], *(address[place] for address in views)])
+        selectors.append(Selector(name, label, {value: title(name, value) for value in values}))
+    return tuple(selectors)
+
+
+def _entries(rows: pd.DataFrame, costs: pd.DataFrame, link: str) -> dict[str, Entry]:
+    """What the table says of each detector beside its numbers, by its label."""
+    defined = {detector.label: name for name, detectors in reversed(LINE_UPS.items()) for detector in detectors}
+    known = {detector.name: detector for detector in LINE_UPS[ORIGINAL]}
+    usual = rows[rows["protocol"] == rows["protocol"].mode()[0]]
+    cost, epochs = added_costs(costs, usual.iloc[0]), int(usual["epochs"].iloc[0])
+    entries = {}
+    for label, name in rows[["detector", "detector_name"]].drop_duplicates().itertuples(index=False):
+        paid = f"{cost[label]:.1%}" if label in cost else ""
+        if (detector := known.get(name)) is None:  # a user's own
+            entries[label] = Entry(label, cost=paid)
+            continue
+        is_original, (cited, number) = defined.get(label, ORIGINAL) == ORIGINAL, detector.paper
+        entries[label] = Entry(
+            label if is_original else f"{name}, {defined[label].upper()}",
+            detector.summary if is_original else label,
+            cited,
+            f"https://arxiv.org/abs/{number}" if number else "",
+            f"{link}{type(detector).__module__.replace('.', '/')}.py" if link else "",
+            str(detector.training.trainings if detector.epochs_used(epochs) else 0),
+            paid,
+        )
+    return entries
