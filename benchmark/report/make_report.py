@@ -37,6 +37,7 @@ REPORT_CODE = (
     *("runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
+DEMO = "demo"  # the study that is no study of medical images
 AVERAGED = "averaged"  # the rows of the table of metrics whose scores are averaged over several trainings
 JOINED = [table.name for table in STUDY_TABLES if table.name != "runs"]
 
@@ -156,9 +157,9 @@ class Rows(dict[str, pd.DataFrame]):
 
 
 def _in_order(studies: Collection[str]) -> list[str]:
-    """Ours in their order, then others by name; the demo last, since it is no study of medical images."""
+    """Ours in their order, then others by name; the demo last."""
     known = {study.name: number for number, study in enumerate(STUDIES)}
-    return sorted(studies, key=lambda name: (name == "demo", known.get(name, len(known)), name))
+    return sorted(studies, key=lambda name: (name == DEMO, known.get(name, len(known)), name))
 
 
 def _nothing_to_show(results: ResultsFolder, study: str | None, studies: Sequence[str]) -> LincBenchError:
@@ -198,6 +199,8 @@ def _make_outputs(
     for part in parts:
         outputs[f"tables/{part.name}"] = Output(made_from, _table_files(part))
         for drawing in part.drawings():
+            if results.is_committed and part.name == DEMO and drawing.name in {figure.name for figure in figures}:
+                continue  # shown by a study of medical images; whoever runs the demo has its figures
             name = f"figures/{part.name}/{drawing.name}"
             drawn_from = digest_of([drawing.digest(), code, name in pictures])
             output = manifest.current(name, drawn_from) or Output(drawn_from, drawing.render(name in pictures))

@@ -31,3 +31,10 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
     chrome.get("about:blank")  # done with what the browser opens for itself
     yield chrome
     chrome.quit()
+
+
+def show_at(chrome: webdriver.Chrome, width: int, scheme: str = "light", height: int = 900) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -113,7 +113,7 @@ for (const button of document.querySelectorAll("button.enlarge")) {
   button.hidden = false;
   button.addEventListener("click", () => {
     home = button.closest("figure").querySelector(".card");
-    dialog.className = home.className;
+    dialog.classList.toggle("white", home.classList.contains("white"));
     dialog.querySelector("div").append(...home.childNodes);
     dialog.showModal();
   });
