@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from benchmark.disk.schema import TABLES
-from benchmark.report.parts import PaperPart, StudyPart
+from benchmark.report.front import PaperPart
+from benchmark.report.parts import StudyPart
 from tests.made_up_study import DETECTORS, Tables, made_up_ablation, made_up_study
 
 MORE = DETECTORS | {

@@ -10,10 +10,11 @@ from matplotlib.text import Text
 
 from benchmark.display.canvas import Drawing
 from benchmark.display.svg import minify
+from benchmark.drawings import detection as detection_figures
+from benchmark.drawings import training as training_figures
+from benchmark.drawings.kinds import KINDS, Kind, study_drawings
+from benchmark.drawings.rows_to_draw import few_settings, first_setting
 from benchmark.paper.diagram import overview
-from benchmark.report import detection_figures, training_figures
-from benchmark.report.figures import KINDS, Kind, study_drawings
-from benchmark.report.rows_to_draw import few_settings, first_setting
 from tests.made_up_study import DATASETS, RATES, Tables, about_run, made_up_ablation, made_up_study
 
 STUDY = made_up_study()

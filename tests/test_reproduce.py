@@ -10,9 +10,9 @@ import pytest
 
 from benchmark.cli.command_line import command_line, main
 from benchmark.cli.overrides import Overrides, overridden
-from benchmark.cli.reproduce import TARGETS
 from benchmark.disk import ResultsFolder
 from benchmark.paper.numbers import DETECTION
+from benchmark.paper.targets import TARGETS
 from benchmark.runs import Sources, plan_study, study_named
 
 ROOT = Path(__file__).parents[1]
@@ -32,11 +32,11 @@ def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_table_and_figure_is_listed(
     committed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("benchmark.cli.reproduce.estimate", lambda plan, workers: (7200.0, 3 * 10**9))
+    monkeypatch.setattr("benchmark.cli.dry_run.estimate", lambda plan, workers: (7200.0, 3 * 10**9))
     assert main(["reproduce"]) == 0
     said = capsys.readouterr().out
     assert [line.partition(":")[0] for line in said.splitlines() if line[0] not in " `"] == list(TARGETS)
-    assert said.count("needs: ") == said.count("takes: about 2.0 h and 3.0 GB of disk here") == len(TRAINED)
+    assert said.count("needs: ") == said.count("takes: about 2.0 h and 3.0 GB of disk:") == len(TRAINED)
     for numbers in ("of 9 numbers", "of 11 numbers", "of 200 numbers", "figures/paper/overview.svg"):
         assert numbers in said
     shutil.rmtree(committed)

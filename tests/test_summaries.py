@@ -3,9 +3,9 @@
 import pandas as pd
 
 from benchmark.disk.tables import join_runs
+from benchmark.drawings.variants import mean_and_range, variants_group
 from benchmark.paper.tables import effort_table
 from benchmark.report.study_tables import accuracy_summary, accuracy_table, auc_table, detection_summary, study_groups
-from benchmark.report.variants import mean_and_range, variants_group
 from benchmark.runs.scores import epochs_read
 from benchmark.wording import (
     by_setting,

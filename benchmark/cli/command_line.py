@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmark.cli.streams import is_unread, prepare_streams
+from benchmark.cli.terminal import is_unread, prepare_streams
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.paths import typed_path

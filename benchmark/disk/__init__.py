@@ -24,6 +24,6 @@ from benchmark.disk.files import (
 )
 from benchmark.disk.manifest import Manifest, Output, code_digest
 from benchmark.disk.provenance import provenance_columns
-from benchmark.disk.results_folder import COMMITTED, ResultsFolder, slug
+from benchmark.disk.results_folder import COMMITTED, COMMITTED_FIGURES, ResultsFolder, slug
 from benchmark.disk.schema import OF_STUDY, STUDY_TABLES, TABLES
 from benchmark.disk.spreadsheets import as_csv, restored

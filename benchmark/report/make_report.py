@@ -27,14 +27,14 @@ SHARED_CODE = (
 )
 DRAWING_CODE = (
     *SHARED_CODE,
-    *("display/canvas.py", "display/svg.py", "report/*figures.py", "report/rows_to_draw.py"),
+    *("display/canvas.py", "display/svg.py", "drawings/*.py"),
     *("overhead/figures.py", "overhead/tables.py", "audit/figures.py", "paper/diagram.py", "paper/numbers.py"),
 )
 DRAWING_LIBRARIES = ("matplotlib", "seaborn", "pandas", "numpy", "pillow")
 REPORT_CODE = (
     *SHARED_CODE,
-    *("display/*.py", "display/templates/*", "report/*.py", "paper/*.py", "overhead/*.py", "audit/*.py"),
-    *("runs/studies.py", "../detectors/*.py"),
+    *("display/*.py", "display/templates/*", "drawings/*.py", "report/*.py", "paper/*.py", "overhead/*.py"),
+    *("audit/*.py", "runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
 DEMO = "demo"  # the study that is no study of medical images
@@ -195,7 +195,8 @@ def _make_outputs(
     """Tables and pages anew; figures that are current as they are."""
     code = code_digest(*DRAWING_CODE, libraries=DRAWING_LIBRARIES)
     pictures = readme.pictures() if results.is_committed else []
-    outputs, page_parts, figures = {}, [], []
+    outputs, page_parts = {}, []
+    figures: list[Drawn] = []
     for part in parts:
         outputs[f"tables/{part.name}"] = Output(made_from, _table_files(part))
         for drawing in part.drawings():

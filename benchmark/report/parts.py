@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from benchmark.display import Group, PageTable
-from benchmark.display.tables import MISSING, mean_and_spread
-from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
+from benchmark.report.compact import compact
 from benchmark.report.readme import CHANGING, as_block
-from benchmark.report.study_tables import RANKS, missing_notes, spread_note, study_groups, summary_groups
-from benchmark.runs import ORIGINAL
-from benchmark.statistics.comparisons import mean_ranks, measured_together
-from benchmark.wording import dataset_title, describe_setting, network_title, ordinal, varying_columns
+from benchmark.report.study_tables import study_groups, summary_groups
+from benchmark.wording import dataset_title, network_title
 
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
-BRIEF_TITLE = ("dataset", "rate", "noise", "backbone", "image_size", "epochs")
 Tables = Mapping[str, pd.DataFrame]  # by name
 
 
@@ -95,21 +91,10 @@ class StudyPart(Part):
         return [groups[name] for name in names if name in groups and groups[name].tables]
 
     def compact(self) -> Group:
-        """Detectors of one line-up, or accuracy if nothing was detected."""
-        metrics = self.rows["metrics"]
-        measured = metrics[metrics["status"] == "ok"]
-        if len(measured):
-            names = list(measured["line_up"].unique())
-            chosen = ORIGINAL.name if ORIGINAL.name in names else names[0]
-            return compact_detection(metrics[metrics["line_up"] == chosen])
-        groups = summary_groups(self.rows)
-        group = groups.get("accuracy-summary", groups["accuracy"])
-        return Group(
-            group.tables[0][0], group.tables[:1], missing_notes(metrics)[:1] or _who_gains(self.rows["accuracy"])
-        )
+        return compact(self.rows)
 
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.report.figures import study_drawings
+        from benchmark.drawings.kinds import study_drawings
 
         return study_drawings(self.rows)
 
@@ -137,45 +122,6 @@ class StudyPart(Part):
             f"{all_of('noise_seed')}; {networks} at {all_of('image_size')} px; {all_of('epochs')} epochs. "
             f"Code {all_of('commit')}, torch {all_of('torch')}, timm {all_of('timm')}, Python {all_of('python')}."
         )
-
-
-def compact_detection(metrics: pd.DataFrame) -> Group:
-    """Detectors with AUROC and rank, for rows of one line-up, some of which have an AUROC; over settings, means."""
-    measured = metrics[metrics["status"] == "ok"]
-    together, ranks, settings = measured_together(measured), mean_ranks(measured), measured["setting"].nunique()
-    means = together.groupby("setting").mean().mean().sort_values(ascending=False, kind="stable")
-    rows = []
-    for name in [*means.index, *sorted(set(metrics["detector"]) - set(means.index))]:
-        aurocs = measured[measured["detector"] == name].set_index("setting")["auroc"]
-        cell = mean_and_spread(aurocs) if settings == 1 else f"{aurocs.groupby('setting').mean().mean():.4f}"
-        if name in ranks:
-            rows.append((name, cell, f"{ranks[name]:g}" if settings == 1 else f"{ranks[name]:.1f}"))
-        else:
-            rows.append((name, f"{cell} in {len(aurocs)} of {len(together)} runs" if len(aurocs) else MISSING, MISSING))
-    how = spread_note(measured) if settings == 1 else f"Means over {settings} settings. {RANKS}"
-    varying = varying_columns(measured, BRIEF_TITLE)
-    same = describe_setting(measured.iloc[0], [column for column in BRIEF_TITLE if column not in varying])
-    title = f"Detection, {measured['line_up'].iloc[0]} line-up: {same}\n{how}"
-    return Group(title, [("", pd.DataFrame(rows, columns=["detector", "AUROC", "rank"]))], [_who_leads(means)])
-
-
-def _who_leads(means: pd.Series) -> str:
-    best, own = str(means.idxmax()), DETECTOR
-    lead = f"{best} has the highest AUROC of {len(means)} ({means.max():.4f})"
-    if best == own or own not in means:
-        return f"{lead}."
-    rank = int(means.rank(ascending=False, method="min")[own])
-    return f"{lead}; {own} is ranked {ordinal(rank)} ({means[own]:.4f})."
-
-
-def _who_gains(accuracy: pd.DataFrame) -> list[str]:
-    """One sentence, if both recipes were trained in the same setting."""
-    means = accuracy.pivot_table("last_test", "setting", "recipe")
-    if not {RECIPE, BASELINE_RECIPE} <= set(means):
-        return []
-    gains = 100 * (means[RECIPE] - means[BASELINE_RECIPE]).dropna()
-    where = f", mean over {len(gains)} settings" if len(gains) > 1 else ""
-    return [f"{DETECTOR} minus standard training at the last epoch: {gains.mean():+.1f} points{where}."]
 
 
 class CostPart(Part):

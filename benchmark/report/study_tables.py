@@ -45,7 +45,7 @@ EPOCHS = "Scored as if training had ended after that many epochs; means over run
 
 def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     """Every group of tables that the study has rows for, in the order in which a reader wants them."""
-    from benchmark.report.variants import variants_group
+    from benchmark.drawings.variants import variants_group
 
     groups = summary_groups(tables) | {
         "variants": variants_group(*(tables[name] for name in ("accuracy", "metrics", "corrections"))),

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
-from benchmark.paper.select import is_ablation
-from benchmark.report.detection_figures import (
+from benchmark.drawings.detection import (
     agreement,
     auc_averaged,
     auc_by_detector,
@@ -19,7 +18,7 @@ from benchmark.report.detection_figures import (
     every_two,
     roc_curves,
 )
-from benchmark.report.rows_to_draw import (
+from benchmark.drawings.rows_to_draw import (
     FAMILY,
     PROTOCOL,
     about,
@@ -29,8 +28,9 @@ from benchmark.report.rows_to_draw import (
     first_seed,
     first_setting,
 )
-from benchmark.report.training_figures import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
-from benchmark.report.variants import usual_training, variants
+from benchmark.drawings.training import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
+from benchmark.drawings.variants import usual_training, variants
+from benchmark.paper.select import is_ablation
 from benchmark.statistics.hierarchical import EQUIVALENT
 
 

@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, label_margin, panels
 from benchmark.display.tables import MISSING, Group
+from benchmark.drawings.rows_to_draw import detector_options
 from benchmark.paper import numbers as paper
 from benchmark.paper.select import SEEDS, TRAINING, is_ablation
-from benchmark.report.rows_to_draw import detector_options
 from benchmark.wording import dataset_title, describe_setting, varying_columns
 
 OF_MIXTURE = {

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from benchmark import reference
 from benchmark.display.canvas import COLOURS, heat_map, only_outer_labels, panel_per_group, panels, root_scale
-from benchmark.report.detection_figures import MOST_DRAWN, RANGE
-from benchmark.report.rows_to_draw import (
+from benchmark.drawings.detection import MOST_DRAWN, RANGE
+from benchmark.drawings.rows_to_draw import (
     FAMILY,
     PROTOCOL,
     families,

@@ -28,7 +28,14 @@ from benchmark.display.canvas import (
     panels,
     stretch_towards_one,
 )
-from benchmark.report.rows_to_draw import FAMILY, detectors, families, first_seed, one_setting_per_rate, titled_settings
+from benchmark.drawings.rows_to_draw import (
+    FAMILY,
+    detectors,
+    families,
+    first_seed,
+    one_setting_per_rate,
+    titled_settings,
+)
 from benchmark.statistics.comparisons import compared, mean_ranks
 from benchmark.statistics.hierarchical import BETTER, SAME, UNDECIDED, WORSE
 

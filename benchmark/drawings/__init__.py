@@ -1,0 +1,1 @@
+"""The figures of a study: which there are, what each shows, and how it is drawn."""

@@ -1,0 +1,110 @@
+"""The paper's tables and figures by name: what trains them, which rows they show, and how much of them was measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+
+from benchmark.paper import numbers as paper
+from benchmark.paper import select
+from benchmark.paper.tables import clean_table, detection_table, noisy_table
+from benchmark.paper.verdicts import NOT_TESTED, TABLE_1, TABLE_2, TABLE_3
+from benchmark.reference import DETECTOR
+from benchmark.wording import dataset_title, network_title
+
+NETWORK = str(select.NETWORK["backbone"])
+IN_ITS_SETTING = (
+    f"Differs from the paper: its ViT-S/8 is taken to be timm's {NETWORK}, and three pairs of seeds "
+    "are trained; the paper names neither."
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table or figure of the paper."""
+
+    what: str
+    study: str = ""  # in the paper's setting; a drawing without data has none
+    part: tuple[str, ...] = ()  # of the study, as options of `run`
+    rows: Callable[[select.Tables], pd.DataFrame] = lambda tables: tables["accuracy"][:0]  # what it shows
+    table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    place: str = ""  # of its numbers, in the table of verdicts
+    figure: str = ""  # how the names of its files begin
+
+    @property
+    def words(self) -> list[str]:
+        """The command that trains it; its rows keep the study's name."""
+        return ["run", self.study, *self.part, "--name", self.study]
+
+
+def _detection(tables: select.Tables) -> pd.DataFrame:
+    return select.original_line_up(select.at_the_papers_rate(tables["metrics"]))
+
+
+def _accuracy(tables: select.Tables, is_noisy: bool) -> pd.DataFrame:
+    return tables["accuracy"][(tables["accuracy"]["rate"] > 0) == is_noisy]
+
+
+def _by_detector(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Table 1 with a row per detector, which fits a terminal."""
+    table = detection_table(metrics)
+    return table if table.empty else table.set_index("").T.rename_axis("detector").reset_index()
+
+
+_noisy, _clean = partial(_accuracy, is_noisy=True), partial(_accuracy, is_noisy=False)
+ITS_DETECTORS = (word for name in paper.DETECTION for word in ("--detector", name))
+ITS_RATES = (word for rate in paper.RATES for word in ("--rate", str(rate)))
+TARGETS = {
+    "table1": Target(
+        "AUC of eight detectors: OrganSMNIST, 20 % noise",
+        "paper-auc",
+        ("--rate", str(paper.DETECTION_RATE), "--line-up", "original", *ITS_DETECTORS),
+        *(_detection, _by_detector, TABLE_1),
+    ),
+    "table2": Target(
+        "accuracy without noise: ten data sets", "paper-accuracy", ("--rate", "0"), _clean, clean_table, TABLE_2
+    ),
+    "table3": Target(
+        f"accuracy with and without {DETECTOR}: ten data sets, 10-50 % noise",
+        *("paper-accuracy", tuple(ITS_RATES), _noisy, noisy_table, TABLE_3),
+    ),
+    "figure1": Target(f"the phases of {DETECTOR}, a drawing", figure="overview"),
+    "figure2": Target(
+        "trust of clean and mislabelled samples: OrganSMNIST, 10-50 % noise",
+        *("paper-auc", ("--line-up", "original", "--detector", DETECTOR), _noisy),
+        figure="trust_histograms",
+    ),
+    "figure3": Target(
+        "accuracy over epochs: DermaMNIST, 50 % noise",
+        *("paper-accuracy", ("--dataset", "dermamnist", "--rate", "0.5"), _noisy),
+        figure="accuracy_curves",
+    ),
+}
+
+
+def as_in_the_paper(tables: select.Tables) -> dict[str, pd.DataFrame]:
+    """On its data sets, with its hyper-parameters, and its network if that was run."""
+    return {name: select.as_in_the_paper(rows) for name, rows in select.of_the_paper(tables).items()}
+
+
+def measured(target: Target, judged: pd.DataFrame, rows: pd.DataFrame) -> str:
+    """How many of its numbers have a verdict, and where they were measured."""
+    verdicts = judged.loc[judged["where"] == target.place, "verdict"]
+    where = f" (rows: {_setting(rows)})" if len(rows) else ""
+    return f"{(verdicts != NOT_TESTED).sum()} of {len(verdicts)} numbers{where}"
+
+
+def difference(rows: pd.DataFrame) -> str:
+    """What differs from the paper's setting, in a line; of no rows, nothing."""
+    if rows.empty:
+        return ""
+    is_its = select.have_its_network(rows)
+    return IN_ITS_SETTING if is_its else f"Differs from the paper: {_setting(rows)}; the paper has ViT-S/8 at 224 px."
+
+
+def _setting(rows: pd.DataFrame) -> str:
+    network = f"{network_title(rows['backbone'].iloc[0])} at {rows['image_size'].iloc[0]} px"
+    datasets = ", ".join(dataset_title(name) for name in rows["dataset"].unique())
+    rates = ", ".join(f"{rate:.0%}" for rate in sorted(rows["rate"].unique()))
+    return f"{network}; {datasets}; {rates} noise"
