@@ -20,7 +20,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from benchmark.audit.review_page import Review, thumbnail, write_review
 from benchmark.disk.spreadsheets import restored
-from tests.browser.test_page import _show_at
+from tests.browser.conftest import show_at
 
 pytestmark = pytest.mark.long  # browsers
 
@@ -83,7 +83,7 @@ def opened(chromium: Chrome, tmp_path: Path) -> Iterator[Opened]:
 
     def open_review(shown: Review, script: str = "") -> Chrome:
         write_review(tmp_path / "review.html", shown)
-        _show_at(chromium, 1400)
+        show_at(chromium, 1400)
         chromium.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
         if script:
             source = {"source": script}
@@ -462,7 +462,7 @@ def test_nothing_scrolls_sideways(opened: Opened, width: int, scheme: str) -> No
     shown = review(40, f"c4-{width}-{scheme}", names)
     first = shown["samples"][0] | {"id": names[0], "group": names[0]}
     chrome = opened(shown | {"samples": [first, *shown["samples"][1:]]})
-    _show_at(chrome, width, scheme)
+    show_at(chrome, width, scheme)
     _press(chrome, "4", "i")
     for name in ("html", "main"):
         wide = "const box = document.querySelector(arguments[0]); return box.scrollWidth - box.clientWidth"
