@@ -21,6 +21,7 @@ from benchmark.data.duplicates import (
     duplicates_sentence,
     find_duplicates,
 )
+from benchmark.data.look_alikes import embeddings, find_look_alikes
 from benchmark.disk import ResultsFolder
 from benchmark.disk.tables import read_table
 from tests.conftest import medmnist_arrays
@@ -128,7 +129,9 @@ def test_a_run_tells_of_duplicates_and_keeps_them(
     have = "1 of 25 test images have a duplicate in training or validation"
     assert f"{have} (such as {source / 'test/b/copy.png'})" in said
     tables = {name: read_table(ResultsFolder(results), name) for name in ("duplicates", "label_errors")}
-    assert tables["duplicates"].drop(columns=["data", "measure", "threshold"]).to_dict("records") == [
+    counts = tables["duplicates"].drop(columns=["data", "measure", "threshold"])
+    assert counts.pop("alike_pairs").notna().all(), "features were there"
+    assert counts.drop(columns=["alike_besides_near", "alike_with_two_labels"]).to_dict("records") == [
         {"dataset": "mine", "images": 74, "exact_groups": 2, "exact_pairs": 2, "near_pairs": 0}
         | {"pairs_with_two_labels": 1, "test_images": 25, "test_twins": 1, "test_twins_in_training": 1}
     ]
@@ -143,16 +146,40 @@ def test_a_run_tells_of_duplicates_and_keeps_them(
     assert accuracy["last_test"] == (predicted == test.labels).mean()
     without = accuracy[["best_test_without_twins", "last_test_without_twins"]].tolist()
     assert without == [(predicted == test.labels)[alone].mean()] * 2
-    (kept,) = results.glob("duplicates/*")
+    (kept,) = results.glob("duplicates/mine-*[!e].npz")
+    (alike,) = results.glob("duplicates/*-alike.npz")
     first = kept.read_bytes()
     (results / "duplicates.csv").unlink()
-    for spoil in (kept.unlink, lambda: kept.write_bytes(first[:-9])):
+    for spoil in (kept.unlink, alike.unlink, lambda: kept.write_bytes(first[:-9])):
         spoil()
         assert main(command) == 0
         assert "0 of 2 runs trained" in capsys.readouterr().out
         assert kept.read_bytes() == first
         for name, rows in tables.items():
             assert read_table(ResultsFolder(results), name).equals(rows)
+
+
+def test_images_that_a_network_takes_for_the_same_are_nearest_to_each_other_by_far() -> None:
+    """Two twins among random images; copies take part once; two of three alike are no pair."""
+    generator = np.random.default_rng(0)
+    embeddings = generator.normal(size=(60, 16)).astype(np.float32)
+    embeddings[7] = embeddings[3] + 0.01 * generator.normal(size=16)
+    embeddings[9] = 5 * embeddings[4]  # only the direction counts
+    embeddings[20] = embeddings[3]
+    embeddings[41:43] = embeddings[40] + 0.01 * generator.normal(size=(2, 16))
+    copy_of = np.arange(60)
+    copy_of[20] = 3
+    assert find_look_alikes(embeddings, copy_of).tolist() == [[3, 7], [4, 9]]
+    assert find_look_alikes(embeddings[:3], np.arange(3)).tolist() == []
+
+
+def test_features_are_averaged_over_positions() -> None:
+    maps, tokens, vectors = (
+        np.arange(48, dtype=np.float16).reshape(shape) for shape in ((2, 6, 2, 2), (2, 4, 6), (8, 6))
+    )
+    assert np.array_equal(embeddings([maps]), maps.astype(np.float32).mean(axis=(2, 3)))  # type: ignore[list-item]
+    assert np.array_equal(embeddings([tokens]), tokens.astype(np.float32).mean(axis=1))  # type: ignore[list-item]
+    assert np.array_equal(embeddings([vectors[:5], vectors[5:]]), vectors.astype(np.float32))  # type: ignore[list-item]
 
 
 def image_file(path: Path, pixels: np.ndarray) -> None:

@@ -105,12 +105,13 @@ def test_accuracy_without_duplicates_is_a_mean_over_the_same_runs_or_missing() -
 def test_duplicates_have_a_row_per_data_set_and_their_pairs_with_two_labels_are_listed() -> None:
     counts = {"images": 1234, "exact_groups": 3, "near_pairs": 5, "pairs_with_two_labels": 12}
     counts |= {"test_images": 200, "test_twins_in_training": 7, "threshold": 0.99}
+    counts |= {"alike_pairs": 6.0, "alike_besides_near": 2.0, "alike_with_two_labels": float("nan")}
     pair = {"data": "d", "split": "train", "index": 4, "label": 0, "other_split": "test", "other_index": 9}
     errors = [{"dataset": name, **pair, "other_label": 1, "correlation": 1.0} for name in ("breastmnist",) * 12]
     tables = {"duplicates": pd.DataFrame([{"dataset": "breastmnist"} | counts]), "label_errors": pd.DataFrame(errors)}
     group = study_groups(STUDY | tables)["duplicates"]
     (_, table), (_, pairs) = group.tables
-    assert table.iloc[0].tolist() == ["BreastMNIST", "1,234", "3", "5", "12", "7 (of 200)"]
+    assert table.iloc[0].tolist() == ["BreastMNIST", "1,234", "3", "5", "12", "7 (of 200)", "6", "2", "–"]
     assert pairs.iloc[0].tolist() == ["BreastMNIST", "train 4", 0, "test 9", 1, "1.0000"]
     assert len(pairs) == 10
     assert "correlate above 0.99." in group.notes[0]

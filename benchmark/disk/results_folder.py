@@ -48,6 +48,10 @@ class ResultsFolder:
         """Images that a data set has twice."""
         return self.root / "duplicates" / f"{dataset_id}.npz"
 
+    def look_alikes(self, store_id: str) -> Path:
+        """Images that a network takes for the same."""
+        return self.root / "duplicates" / f"{store_id}-alike.npz"
+
     def backbone_check(self, check_id: str) -> Path:
         """What pretrained weights are worth for a data set."""
         return self.root / "checks" / f"{check_id}.npz"

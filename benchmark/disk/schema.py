@@ -87,6 +87,7 @@ DUPLICATES = _columns(
     "images:int exact_groups:int exact_pairs:int near_pairs:int pairs_with_two_labels:int test_images:int"
     " test_twins:int test_twins_in_training:int measure threshold:float"
 )
+ALIKE = _columns("alike_pairs:float alike_besides_near:float alike_with_two_labels:float")  # to the network
 LABEL_ERRORS = _columns("split index:int label:int other_split other_index:int other_label:int correlation:float")
 TIMES = _columns("what model milliseconds:float ratio:float against")
 
@@ -117,7 +118,7 @@ STUDY_TABLES = (
     Table("corrections", _columns("run class") | CORRECTIONS),
 )
 OTHER_TABLES = (
-    Table("duplicates", OF_DATASET | DUPLICATES, order=("dataset", "data")),
+    Table("duplicates", OF_DATASET | DUPLICATES | ALIKE, order=("dataset", "data"), later=tuple(ALIKE)),
     Table("label_errors", OF_DATASET | LABEL_ERRORS, order=("dataset", "data")),
     Table("overhead", PROFILED | _columns("line_up detector") | OVERHEAD | ORIGIN, order=BY_PROFILE),
     Table("overhead_terms", PROFILED | TERMS | ORIGIN, order=BY_PROFILE),

@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmark.data.datasets import SPLITS
 from benchmark.data.duplicates import CORRELATION, TRAIN, VALIDATION, Duplicates, duplicates_file, read_duplicates
+from benchmark.data.look_alikes import read_look_alikes
 from benchmark.disk import open_arrays
 from benchmark.disk.tables import matches, merge_rows
 from benchmark.identity import Json
@@ -27,7 +28,9 @@ def write_duplicates(unit: Unit, sources: Sources) -> None:
         labels.append(given["test"])
     key: dict[str, Json] = {"dataset": info.name, "data": info.identity[-12:]}
     is_same = partial(matches, tuple(key), [key])
-    merge_rows(results, "duplicates", [key | _counts(found, np.concatenate(labels))], is_same)
+    alike = read_look_alikes(results.look_alikes(unit.store_id)) if unit.store_id else None
+    counts = _counts(found, np.concatenate(labels)) | _look_alikes(alike, found, np.concatenate(labels))
+    merge_rows(results, "duplicates", [key | counts], is_same)
     merge_rows(results, "label_errors", [key | row for row in _label_errors(found, np.concatenate(labels))], is_same)
 
 
@@ -43,6 +46,17 @@ def _counts(found: Duplicates, labels: np.ndarray) -> dict[str, Json]:
         "test_twins_in_training": int(found.test_twins(TRAIN).sum()),
         "measure": "correlation of pixels",
         "threshold": CORRELATION,
+    }
+
+
+def _look_alikes(alike: np.ndarray | None, found: Duplicates, labels: np.ndarray) -> dict[str, Json]:
+    if alike is None:
+        return {}
+    is_near = np.isin(alike @ [len(labels), 1], found.near @ [len(labels), 1]) if len(alike) else np.empty(0, bool)
+    return {
+        "alike_pairs": len(alike),
+        "alike_besides_near": int((~is_near).sum()),
+        "alike_with_two_labels": int((labels[alike[:, 0]] != labels[alike[:, 1]]).sum()),
     }
 
 

@@ -6,14 +6,14 @@ from functools import partial
 import pandas as pd
 
 from benchmark import reference
-from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
+from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
+from benchmark.report.duplicate_tables import duplicates_group
 from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
 from benchmark.statistics.hierarchical import EQUIVALENT
 from benchmark.wording import (
     FULL_TITLE,
     IN_TITLES,
     by_setting,
-    dataset_title,
     describe_setting,
     in_common,
     varying_columns,
@@ -34,12 +34,6 @@ AVERAGED = (
 )
 WITHOUT_TWINS = {"best_test": "best_test_without_twins", "last_test": "last_test_without_twins"}
 WITHOUT_DUPLICATES = "Without duplicates: without test images that have a duplicate in training."
-DUPLICATES = (
-    "Copies have equal pixels; the pixels of near pairs correlate above {:g}. If two duplicates have different labels, "
-    "one of the labels is wrong (label_errors.csv lists them). A test image that has a duplicate in training measures "
-    "memory, not generalisation."
-)
-MOST_PAIRS = 10  # of a data set
 EPOCHS = "Scored as if training had ended after that many epochs; means over runs."
 
 
@@ -268,31 +262,3 @@ def without_twins(accuracy: pd.DataFrame) -> pd.DataFrame:
     differs = (usual.to_numpy() != without).any(axis=1) & is_known
     in_dataset = differs.groupby(accuracy["dataset"]).transform("any")
     return accuracy.assign(**without.set_axis(usual.columns, axis=1))[is_known & in_dataset]
-
-
-def duplicates_group(duplicates: pd.DataFrame, label_errors: pd.DataFrame) -> Group:
-    """A row per data set, and its most similar pairs with two labels."""
-    heads = {
-        "images": "images",
-        "exact_groups": "groups of copies",
-        "near_pairs": "near pairs",
-        "pairs_with_two_labels": "pairs with two labels",
-        "test_twins_in_training": "test images also in training",
-    }
-    counts = duplicates[[*heads, "test_images"]].map("{:,}".format).astype(str)
-    counts["test_twins_in_training"] += " (of " + counts.pop("test_images") + ")"
-    counts.insert(0, "data set", duplicates["dataset"].map(dataset_title))
-    listed = label_errors.groupby(["dataset", "data"], sort=False).head(MOST_PAIRS)
-    pairs = {
-        "data set": listed["dataset"].map(dataset_title),
-        "image": listed["split"] + " " + listed["index"].astype(str),
-        "label": listed["label"],
-        "duplicate": listed["other_split"] + " " + listed["other_index"].astype(str),
-        "its label": listed["other_label"],
-        "correlation": listed["correlation"].map("{:.4f}".format),
-    }
-    title = f"Duplicates with different labels, up to {MOST_PAIRS} pairs of a data set"
-    tables = titled("Images that a data set has twice", counts.rename(columns=heads))
-    return Group(
-        "Duplicates", tables + titled(title, pd.DataFrame(pairs)), [DUPLICATES.format(duplicates["threshold"].min())]
-    )

@@ -8,13 +8,16 @@ import numpy as np
 
 from benchmark.data.datasets import Dataset, DatasetInfo, missing_file
 from benchmark.data.duplicates import duplicates_file, duplicates_sentence, kept_duplicates, read_duplicates
+from benchmark.data.look_alikes import keep_look_alikes
 from benchmark.disk import UNREADABLE, atomic_file, open_arrays
 from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
+from benchmark.networks.feature_store import open_store
 from benchmark.networks.features import FeatureJob, compute_features
 from benchmark.runs.plan import Plan, Sources
 from benchmark.runs.training_job import dataset_of
 from benchmark.runs.units import Unit, write_log
+from benchmark.wording import dataset_title, network_title
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -52,6 +55,8 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             failed |= dict.fromkeys(units, LincBenchError(reason))
     if failed and len(failed) == len(plan.units):
         raise next(iter(failed.values()))
+    for unit in {unit.store_id: unit for unit in plan.units}.values():
+        _find_look_alikes(unit, plan.sources, progress)
     return failed
 
 
@@ -98,6 +103,18 @@ def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress
     )
     title = f"features of {unit.info.name}, images"
     compute_features(job, executor, sources.results.locks, progress.say, lambda: progress.counting(title))
+
+
+def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:
+    """If there are features: nothing else needs them."""
+    duplicates = read_duplicates(duplicates_file(sources.results, unit.info), unit.info.sizes)
+    if unit.store_id is None or duplicates is None or not sources.store(unit).is_dir():
+        return
+    splits = open_store(sources.store(unit), unit.info)
+    pairs = keep_look_alikes(sources.results.look_alikes(unit.store_id), duplicates, splits)
+    if len(pairs):
+        title = f"{dataset_title(unit.info.name)}: {network_title(unit.run.backbone.name)}"
+        progress.say_once(f"{title} takes {len(pairs):,} pairs of images for the same, which is no proof")
 
 
 def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
