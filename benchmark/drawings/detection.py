@@ -43,7 +43,13 @@ MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % 
 RANGE = (0.025, 0.975)
 MOST_NAMED = 5  # curves in colour, beside the reference
 BEHIND: dict[str, Any] = {"color": "0.75", "linewidth": 0.8}
-VERDICTS: dict[str, Any] = {BETTER: "#9ecae1", WORSE: "#fdbe85", SAME: "0.82", UNDECIDED: "white"}
+# Fill and hatch, which are told apart without colour.
+VERDICTS: dict[str, dict[str, Any]] = {
+    BETTER: {"facecolor": "#c6dbef"},
+    WORSE: {"facecolor": "#fd8d3c"},
+    SAME: {"facecolor": "white", "hatch": "....."},
+    UNDECIDED: {"facecolor": "white"},
+}
 
 
 def auc_averaged(averaged: pd.DataFrame) -> Figure | None:
@@ -118,7 +124,7 @@ def every_two(draws: pd.DataFrame) -> Figure | None:
             axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor="0.4", ec="white"))
             continue
         difference = found.difference(one, other)
-        axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=VERDICTS[difference.verdict], ec="white"))
+        axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, ec="0.8", lw=0.5, **VERDICTS[difference.verdict]))
         text = f"{100 * difference.mean:+.1f}\n{difference.probability:.0%}".replace("-", "−")
         axis.text(column, row, text, ha="center", va="center", size=6.5, linespacing=1.0)
     axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), xlabel="the same detectors, by number")
@@ -127,7 +133,7 @@ def every_two(draws: pd.DataFrame) -> Figure | None:
     for name, label in zip(names, axis.get_yticklabels(), strict=True):
         label.set_fontweight("bold" if name == reference.DETECTOR else "normal")
     axis.tick_params(length=0)
-    handles = [Patch(facecolor=colour, label=verdict, ec="0.5") for verdict, colour in VERDICTS.items()]
+    handles = [Patch(**style, label=verdict, ec="0.5") for verdict, style in VERDICTS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     sns.despine(figure, left=True, bottom=True)
     return figure
