@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.command_line import command_line, main
+from detectors.testing import CHECKS
 
 HEAVY = {"torch", "timm", "medmnist", "pandas", "sklearn", "scipy.stats", "scipy.optimize", "matplotlib", "cleanlab"}
 
@@ -163,3 +164,16 @@ def test_a_home_folder_is_known_in_every_path(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert f"{tmp_path / 'none'} does not exist" in fails("audit", "~/none")
     assert f"There is no results folder {tmp_path / 'none'}" in fails("doctor", "--results", "~/none")
+
+
+def test_a_detector_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]) -> None:
+    assert main(["check", "AUM"]) == 0
+    assert capsys.readouterr().out == f"AUM passes all {len(CHECKS)} checks.\n"
+    own = tmp_path / "own.py"
+    text = (
+        "from dataclasses import dataclass\nfrom benchmark.record import TRAIN_LOGITS\nfrom detectors import Detector\n"
+    )
+    text += "@dataclass(frozen=True)\nclass Own(Detector):\n    name, needs = 'own', (TRAIN_LOGITS,)\n"
+    own.write_text(text + "    def score(self, record):\n        return record.given_labels\n")
+    assert "Own fails" in fails("check", f"{own}:Own")
+    assert "did you mean" in fails("check", "AUMM").lower()

@@ -111,10 +111,9 @@ def box(quick_run: Path, tmp_path_factory: pytest.TempPathFactory, patch: pytest
         raise LincBenchError(STOPPED)
 
     patch.setenv("HOME", str(box.root / "home"))
-    for module in ("studies", "reproduce"):
-        patch.setattr(f"benchmark.cli.{module}.estimate", lambda plan, workers: (1.0, 1))
+    patch.setattr("benchmark.cli.dry_run.estimate", lambda plan, workers: (1.0, 1))
     for place in (
-        "benchmark.cli.studies.quick_check",
+        "benchmark.cli.dry_run.quick_check",
         "benchmark.cli.studies.run_study",
         "benchmark.cli.profile.profile",
         "benchmark.cli.profile.measure_growth",

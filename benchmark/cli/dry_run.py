@@ -22,7 +22,8 @@ def print_plan(plan: Plan, workers: int) -> None:
     stores = plan.stores_to_compute()
     if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
         load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
-    _print_checks(plan)
+    if plan.to_train:
+        _print_checks(plan)
     for missing in plan.downloads():
         say(f"To be downloaded: {missing}")
     say(f"{what_it_takes(plan, workers)}; feature stores to compute: {len(stores)} (from timing one batch here).")

@@ -1,4 +1,4 @@
-"""Commands that take no torch: `linc-bench list` and `report`."""
+"""Commands that take no torch: `linc-bench list`, `check` and `report`."""
 
 import argparse
 import shutil
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from benchmark.data import NOISE_KINDS
 from benchmark.data.datasets import known_datasets
+from benchmark.errors import LincBenchError
 from benchmark.networks import SUGGESTED
 from benchmark.runs import STUDIES, Study
 from detectors import DETECTORS, Detector
@@ -60,9 +61,29 @@ def _print(entries: Mapping[str, str]) -> None:
         first = f"{name:<{longest}}  "
         print(
             textwrap.fill(
-                summary, width, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+                summary or "(it says nothing of itself)",
+                width,
+                initial_indent=first,
+                subsequent_indent=" " * len(first),
+                break_on_hyphens=False,
             )
         )
+
+
+def check(options: argparse.Namespace) -> int:
+    from benchmark.training import TrainingSettings
+    from detectors import detector_named
+    from detectors.own_files import is_detector_file, load_detector
+    from detectors.testing import CHECKS, CheckFailedError, check_detector
+
+    name = options.detector
+    detector = load_detector(name, TrainingSettings()) if is_detector_file(name) else detector_named(name)
+    try:
+        check_detector(detector)
+    except CheckFailedError as failed:
+        raise LincBenchError(str(failed)) from failed
+    print(f"{detector.name} passes all {len(CHECKS)} checks.")
+    return 0
 
 
 def report(options: argparse.Namespace) -> int:

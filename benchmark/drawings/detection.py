@@ -47,7 +47,7 @@ BEHIND: dict[str, Any] = {"color": "0.75", "linewidth": 0.8}
 VERDICTS: dict[str, dict[str, Any]] = {
     BETTER: {"facecolor": "#c6dbef"},
     WORSE: {"facecolor": "#fd8d3c"},
-    SAME: {"facecolor": "white", "hatch": "....."},
+    SAME: {"facecolor": "white", "hatch": "///"},
     UNDECIDED: {"facecolor": "white"},
 }
 

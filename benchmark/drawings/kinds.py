@@ -31,6 +31,7 @@ from benchmark.drawings.rows_to_draw import (
 from benchmark.drawings.training import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
 from benchmark.drawings.variants import usual_training, variants
 from benchmark.paper.select import is_ablation
+from benchmark.runs import ORIGINAL
 from benchmark.statistics.hierarchical import EQUIVALENT
 
 
@@ -141,8 +142,8 @@ KINDS = (
     Kind(
         agreement,
         ("agreement",),
-        "Rank correlation between the scores of every two detectors, as the mean over runs; those that agree stand "
-        "together",
+        "Rank correlation between the scores of every two detectors, as the mean over data sets; those that agree "
+        "stand together",
         has_cells=True,
     ),
 )
@@ -166,7 +167,7 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     for kind in KINDS:
         tables_of_kind = everything if kind.all_variants else usual
         first = tables_of_kind[kind.reads[0]]
-        line_up = first["line_up"].iloc[0] if "line_up" in first and len(first) else ""  # the others are in tables
+        line_up = _main_line_up(first)  # the others are in tables
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
         for family, example in separate.items():
             rows = tuple(
@@ -180,6 +181,12 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
                     name += "_"
                 taken.add(name)
                 yield Drawing(name, kind.draw, rows, _caption(kind, rows[0]), not kind.has_cells)
+
+
+def _main_line_up(rows: pd.DataFrame) -> str:
+    """The original one, or else the first; nothing of rows that have none."""
+    names = list(rows["line_up"].unique()) if "line_up" in rows else []
+    return ORIGINAL.name if ORIGINAL.name in names else next(iter(names), "")
 
 
 def _without_detectors(rows: pd.DataFrame, labels: set[str]) -> pd.DataFrame:

@@ -37,12 +37,13 @@ NAMES = {
 }
 GROUP = ["noise", "rate", "backbone", "image_size", "protocol", "line_up", "runs_averaged"]
 NOTE = (
-    "Means over pairs of seeds, then over data sets; in brackets the 95 % interval of a bootstrap over data sets, "
-    "pairs of seeds and, for AUROC of one training, samples. Bold: better than every other for certain, the interval "
-    f"of each difference being above 0. vs. {reference.DETECTOR}: better or worse if that interval is beyond "
-    f"{EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided otherwise. Below the line: not measured in "
-    "every run, so neither ranked nor compared. Added cost: of one standard training on cached features, if the "
-    "detector is used alone."
+    f"{reference.DETECTOR} is pinned on top; the others stand from the highest. Means over pairs of seeds, then over "
+    "data sets; in brackets the 95 % interval of a bootstrap over data sets, pairs of seeds and, for AUROC of one "
+    "training, samples. Bold: better than every other for certain, the interval of each difference being above 0. vs. "
+    f"{reference.DETECTOR}: the mean difference; better or worse if its interval is beyond {EQUIVALENT:g}, equivalent "
+    f"if it is within ±{EQUIVALENT:g}, undecided otherwise. Where it says so, a detector was not measured in every "
+    "run: it is neither ranked nor compared. Added cost: of one standard training on cached features, if the detector "
+    "is used alone."
 )
 
 
@@ -124,7 +125,8 @@ def _view(rows: pd.DataFrame, column: str, drawn: Compared | None) -> list[Board
     for name, mean in zip(map(str, means.index), means, strict=True):
         versus = ""
         if found and name != reference.DETECTOR and reference.DETECTOR in found.names:
-            versus = found.difference(name, reference.DETECTOR).verdict
+            difference = found.difference(name, reference.DETECTOR)
+            versus = f"{difference.mean:+.4f}, {difference.verdict}"
         value, rank = _with_ends(mean, ends.get(name), 3), _with_ends(ranks[name], rank_ends.get(name), 1)
         board.append(BoardRow(name, value, rank, versus, is_certain and name == first))
     by_run = rows.pivot_table(column, ["dataset", *SEEDS], "detector").drop(columns=means.index)

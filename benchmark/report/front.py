@@ -18,7 +18,7 @@ from benchmark.report.parts import Part, Tables
 if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
-QUESTION = "Which label-noise detector finds mislabelled medical images best, and at what cost?"
+QUESTION = "Which label-noise detector finds mislabelled images best, and at what cost?"
 HERO = "quality_against_cost"
 # By figure: where it stands, under which title, and the question among the headlines that it answers.
 TOPICS = {
@@ -104,7 +104,7 @@ def front_page(paper: PaperPart, drawn: Sequence[Drawn], results: ResultsFolder)
         board,
         _claims(groups["verdicts"].tables[0][1]) if "verdicts" in groups else None,
         tuple(_topics(paper, figures)),
-        tuple(_more(figures)),
+        tuple(_more(paper, figures)),
         {"Every table of every study, with settings and runs": results.details.name}
         | {f"{name}.csv: {what}": f"{name}.csv" for name, what in CSV_FILES.items() if len(paper.rows[name])},
     )
@@ -165,11 +165,11 @@ def _costs(board: Board | None) -> str:
     )
 
 
-def _more(figures: dict[Drawn, PageFigure]) -> Iterator[Topic]:
-    """Of each kind those of the first part that has it."""
+def _more(paper: PaperPart, figures: dict[Drawn, PageFigure]) -> Iterator[Topic]:
+    """Of each kind those of the first part that has it, which is named if it is a study."""
     for kind, title in MORE.items():
         own = {figure: shown for figure, shown in figures.items() if figure.name.startswith(kind)}
         first = next(iter(own)).part if own else ""
         shown = {figure.name: page for figure, page in own.items() if figure.part == first}
         if shown:
-            yield Topic(kind, title, "", shown)
+            yield Topic(kind, title, first if first in {*paper.rows["runs"]["study"]} else "", shown)

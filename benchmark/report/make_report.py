@@ -157,9 +157,9 @@ class Rows(dict[str, pd.DataFrame]):
 
 
 def _in_order(studies: Collection[str]) -> list[str]:
-    """Ours in their order, then others by name; the demo last."""
-    known = {study.name: number for number, study in enumerate(STUDIES)}
-    return sorted(studies, key=lambda name: (name == DEMO, known.get(name, len(known)), name))
+    """Ours in their order, of which the demo is the last, then others by name."""
+    known = {study.name: number for number, study in enumerate(STUDIES)} | {DEMO: len(STUDIES)}
+    return sorted(studies, key=lambda name: (known.get(name, len(STUDIES) + 1), name))
 
 
 def _nothing_to_show(results: ResultsFolder, study: str | None, studies: Sequence[str]) -> LincBenchError:

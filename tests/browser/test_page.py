@@ -91,6 +91,7 @@ def browser(chromium: Chrome, page_file: Path) -> Chrome:
     show_at(chromium, 1400)
     chromium.get_log("browser"), chromium.get_log("performance")
     chromium.get(page_file.as_uri())
+    chromium.execute_script("document.querySelectorAll('main details').forEach((part) => { part.open = true; })")
     return chromium
 
 
@@ -240,7 +241,11 @@ def test_a_part_of_the_contents_opens_by_keyboard_and_shows_its_sections(browser
     summary.send_keys(Keys.ENTER)
     assert link.is_displayed()
     link.click()
+    browser.execute_script("document.querySelectorAll('main details').forEach((part) => { part.open = false; })")
+    browser.execute_script("location.hash = ''; location.hash = 'difficult'")
     assert browser.current_url.endswith("#difficult")
+    parts = browser.find_elements(By.CSS_SELECTOR, "main details")
+    assert [part.get_attribute("open") is not None for part in parts] == [False, False, True], "what was asked for"
     assert browser.find_element(By.ID, "difficult-title").text == f"{HOSTILE[0]}: Difficult & <odd>"
 
 
@@ -250,6 +255,7 @@ def test_the_page_that_report_writes(chromium: Chrome, quick_run: Path) -> None:
     chromium.get((quick_run / "details.html").as_uri())
     assert chromium.get_log("browser") == []
     runs = chromium.find_element(By.ID, "demo-modified/runs")
+    runs.find_element(By.TAG_NAME, "summary").click()
     assert len([row for row in runs.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]) == 2
     recipes = next(
         select

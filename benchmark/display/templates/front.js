@@ -96,6 +96,7 @@ function readAddress() {
 if (table) {
   makeSortable(table);
   form.hidden = false;
+  document.getElementById("share").hidden = false;
   selects.forEach((select, at) => select.addEventListener("change", () => { showView(at); keepInAddress(); }));
   form.addEventListener("reset", () => setTimeout(() => { showView(-1); keepInAddress(); }));
 }

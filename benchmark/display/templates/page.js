@@ -49,6 +49,18 @@ function makeFilterable(table) {
   update();
 }
 
+// What a link leads to is opened, and everything for a printer.
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const details = target && target.querySelector("details");
+  if (details) details.open = true;
+}
+window.addEventListener("hashchange", openTarget);
+window.addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("main details")) details.open = true;
+});
+openTarget();
+
 for (const table of document.querySelectorAll("table")) {
   if ("searchable" in table.dataset) makeFilterable(table);
   makeSortable(table);
