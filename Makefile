@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all bench lint
+.PHONY: install demo test test-all bench lint
+install: $(VENV)/.installed
+
 demo: $(VENV)/.installed
 	$(BIN)/linc-bench run demo
 

@@ -533,8 +533,8 @@ def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -
     assert overhead_groups(lambda name: read_table(nothing, name)) == {}
 
 
-def test_quality_is_that_of_the_runs_with_the_most_detectors_and_the_front_is_what_nothing_cheaper_beats() -> None:
-    """VoG was measured on one of two data sets; on the other, others are not judged without it."""
+def test_quality_is_that_of_the_leaderboard_and_the_front_is_what_nothing_cheaper_beats() -> None:
+    """VoG was measured on one of two data sets only: it is drawn as such, and no part of the front."""
     quality = {"random": 0.5, "AUM": 0.9, "LiNC": 0.95, "EL2N": 0.93, "VoG": 0.7}
     costs = pd.DataFrame(
         {"line_up": "original", "path": "fast", "backbone": "tf_efficientnet_lite0", "image_size": 64, "epochs": 30}
@@ -549,8 +549,10 @@ def test_quality_is_that_of_the_runs_with_the_most_detectors_and_the_front_is_wh
         if (name, dataset) != ("VoG", "bloodmnist")
     )
     ((title, points),) = _quality_and_cost(costs, metrics)
-    assert title.startswith("digits: EfficientNet-Lite0")
-    assert points["auroc"].to_dict() == quality
+    assert title.startswith("BloodMNIST, digits: EfficientNet-Lite0")
+    expected = {name: auroc if name == "VoG" else auroc - 0.05 for name, auroc in quality.items()}
+    assert points["auroc"].to_dict() == pytest.approx(expected)
+    assert points.index[~points["in_all"].astype(bool)].tolist() == ["VoG"]
     assert list(pareto_front(points).index) == ["random", "AUM", "LiNC"]
     figure = quality_against_cost(costs, metrics)
     assert figure is not None

@@ -12,8 +12,8 @@ from benchmark.wording import dataset_title
 
 CAPTION = (
     "Labels that an audit estimates to be wrong over those that are, a marker per trial with its 95 % interval, on the "
-    "line if it is right. In these trials labels were flipped evenly; where people made the errors, estimates are too "
-    "low."
+    "line if it is right. In these trials labels were flipped evenly; where people made the errors, estimates can be "
+    "far too low, and on small, hard data too high."
 )
 
 

@@ -79,7 +79,7 @@ def _show(target: Target, results: ResultsFolder) -> None:
     rows = target.rows(as_in_the_paper(Rows(partial(read_rows, results))))
     if target.table is None:
         figures = _figures(target) if results.is_committed else [results.figures(target.study)]
-        say(f"{target.what}: {', '.join(map(str, figures)) or 'not drawn'}")
+        say(f"The paper's: {target.what}. Ours: {', '.join(map(str, figures)) or 'not drawn'}")
     elif (table := target.table(rows)).empty:
         raise LincBenchError(
             f"{results.root} has no rows of it ({target.what}). To train it in the paper's setting, leave --committed "
@@ -87,5 +87,5 @@ def _show(target: Target, results: ResultsFolder) -> None:
         )
     else:
         print_table(f"{target.what}; the paper's and ours", table)
-    if differs := difference(rows):
+    if differs := difference(target, rows):
         say(differs)

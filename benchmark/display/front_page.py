@@ -107,6 +107,7 @@ class Topic:
     title: str
     sentence: str
     figures: Mapping[str, PageFigure]  # by what a selector calls them
+    answers: tuple[str, ...] = ()  # each a question and its answer
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,12 @@ def accuracy_curves(curves: pd.DataFrame, corrections: pd.DataFrame) -> Figure |
         phases = of_plain_recipes(corrections[corrections["setting"] == rows["setting"].iloc[0]])
         _mark_phases(axis, phases, rows["epoch"].max())
 
-    return panel_per_group(
-        titled_settings(of_plain_recipes(curves)), (3.0, 2.1), draw, entries=5, sharex=True, sharey=True
-    )
+    groups = titled_settings(of_plain_recipes(curves))
+    figure = panel_per_group(groups, (3.0, 2.1), draw, entries=5, sharex=True, sharey=True)
+    if figure:  # room for the phases' numbers, once all lines are drawn
+        low, high = figure.axes[0].get_ylim()
+        figure.axes[0].set_ylim(low, high + 0.1 * (high - low))
+    return figure
 
 
 def _accuracy_lines(axis: Axes, runs: pd.DataFrame, recipe: str) -> None:
@@ -123,8 +126,7 @@ def _mark_phases(axis: Axes, corrections: pd.DataFrame, last: int) -> None:
             continue
         axis.axvspan(start, end, facecolor=shade, edgecolor="0.6", linewidth=0.4, zorder=0, label=name)
         axis.text((start + end) / 2, 0.99, name[0], ha="center", va="top", size=7, transform=axis.get_xaxis_transform())
-    low, high = axis.get_ylim()
-    axis.set(xlim=(0.5, last + 0.5), ylim=(low, high + 0.1 * (high - low)))
+    axis.set_xlim(0.5, last + 0.5)
 
 
 def gain_heat_map(accuracy: pd.DataFrame) -> Figure | None:

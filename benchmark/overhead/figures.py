@@ -33,8 +33,9 @@ CAPTIONS = {
         "AUROC from one training over what a detector adds to the cost of that training if it is used alone, in units "
         f"of one standard training on cached features. {DETECTOR} is the star. The line is the Pareto front: nothing "
         "that is cheaper finds more. AUROCs are means over pairs of seeds, then over the data sets in the title, at "
-        f"{RATE:.0%} symmetric noise, of the runs that the most detectors were measured in; costs are means over the "
-        "data sets that were profiled with this network, in the same setting if that was profiled."
+        f"{RATE:.0%} symmetric noise; open circles were not measured in every run, so that theirs are of other wrong "
+        "labels. Costs are means over the data sets that were profiled with this network, in the same setting if that "
+        "was profiled."
     ),
     "overhead_by_detector": (
         "What each detector adds to standard training when it is used alone: time for its own objective, the recording "
@@ -79,7 +80,10 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
         axis.grid(linewidth=0.4)
     star = Line2D([], [], color=COLOURS[3], marker="*", markersize=9, linestyle="", label=DETECTOR)
     front = Line2D([], [], color="0.7", linewidth=1.5, label="Pareto front: nothing cheaper finds more")
-    figure.legend(handles=[star, front], loc="outside lower center", ncols=2)
+    part = Line2D(
+        [], [], color=COLOURS[0], marker="o", mfc="white", markersize=4, linestyle="", label="not in every run"
+    )
+    figure.legend(handles=[star, front, part], loc="outside lower center", ncols=3)
     sns.despine(figure)
     return figure
 
@@ -87,7 +91,8 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
 def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Of each network that was profiled, under a title: the AUROC and the added cost of every detector.
 
-    Of several ways to train it, the one with the most data sets; of its runs, those with the most detectors.
+    Of several ways to train it, the one with the most data sets. A detector that was not measured in every run has the
+    mean of those it was measured in.
     """
     costs = costs[costs["path"] == "fast"]  # what a detector costs alone does not depend on the line-up
     rows = metrics[(metrics["line_up"] == "original") & (metrics["noise"] == "symmetric") & (metrics["status"] == "ok")]
@@ -95,17 +100,16 @@ def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tu
     for _, own in rows[rows["backbone"].isin(costs["backbone"])].groupby("backbone"):
         own = own[own["protocol"] == own.groupby("protocol")["dataset"].nunique().idxmax()]
         aurocs = own.pivot_table("auroc", ["dataset", "noise_seed", "training_seed"], "detector")
-        measured = aurocs.notna().sum(axis=1)
-        means = aurocs[measured == measured.max()].dropna(axis=1).groupby("dataset").mean()
-        cost = added_costs(costs, own.iloc[0])
+        means, cost = aurocs.groupby("dataset").mean(), added_costs(costs, own.iloc[0])
         setting = describe_setting(own.iloc[0], ("backbone", "image_size", "epochs"))
         title = f"{', '.join(map(dataset_title, means.index))}: {setting}"
-        yield title, pd.DataFrame({"auroc": means.mean(), "cost": cost[cost > 0]}).dropna()
+        points = {"auroc": means.mean(), "cost": cost[cost > 0], "in_all": aurocs.notna().all()}
+        yield title, pd.DataFrame(points).dropna()
 
 
 def pareto_front(points: pd.DataFrame) -> pd.DataFrame:
     """Points such that every one that is as cheap has a lower AUROC; the cheapest first."""
-    ordered = points.sort_values(["cost", "auroc"], ascending=[True, False])
+    ordered = points[points["in_all"].astype(bool)].sort_values(["cost", "auroc"], ascending=[True, False])
     return ordered[ordered["auroc"] > ordered["auroc"].cummax().shift(fill_value=-1.0)]
 
 
@@ -124,6 +128,7 @@ def _labelled_points(axis: Axes, points: pd.DataFrame) -> None:
     for name, (x, y) in sorted(zip(points.index, shares, strict=True), key=lambda item: -item[1][1]):
         is_own, width = name == DETECTOR, LETTER * len(str(name))
         shape: dict[str, Any] = {"marker": "*", "markersize": 10} if is_own else {"marker": "o", "markersize": 4}
+        shape |= {} if points.loc[name, "in_all"] else {"mfc": "white"}
         axis.plot(*points.loc[name, ["cost", "auroc"]], color=COLOURS[3 if is_own else 0], **shape, zorder=3)
         beside = (x + 0.02, x - 0.02 - width)
         places = [(left, y + rise * GAP / 4) for rise in range(-40, 41) for left in beside]

@@ -66,7 +66,8 @@ def short_answers(tables: select.Tables, judged: pd.DataFrame) -> list[str]:
     if len(noisy):
         answers.append(
             f"Accuracy: with noise, {DETECTOR}'s correction helps the last epoch in {(noisy['last'] > 0).sum()} of "
-            f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average."
+            f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average ({noisy['last'].min():+.1f} to "
+            f"{noisy['last'].max():+.1f})."
         )
     verdicts = judged.loc[judged["where"] == GAINS, "verdict"]
     measured = verdicts[verdicts != NOT_TESTED]

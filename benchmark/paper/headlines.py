@@ -152,8 +152,8 @@ def _more_accurate(noisy: pd.DataFrame) -> str:
     return (
         f"With noise it is more accurate than standard training at the last epoch {_in_settings(noisy, 'last')}, and "
         f"at the best epoch, chosen on the test labels, {_in_settings(noisy, 'best')}. A setting is one of "
-        f"{_data_sets(noisy['dataset'].nunique())} at one noise rate; {(noisy['seeds'] == 1).sum()} of the settings "
-        "have one seed."
+        f"{_data_sets(noisy['dataset'].nunique())} at one noise rate, with {noisy['seeds'].min()} or more pairs of "
+        "seeds."
     )
 
 

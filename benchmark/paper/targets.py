@@ -95,12 +95,14 @@ def measured(target: Target, judged: pd.DataFrame, rows: pd.DataFrame) -> str:
     return f"{(verdicts != NOT_TESTED).sum()} of {len(verdicts)} numbers{where}"
 
 
-def difference(rows: pd.DataFrame) -> str:
+def difference(target: Target, rows: pd.DataFrame) -> str:
     """What differs from the paper's setting, in a line; of no rows, nothing."""
     if rows.empty:
         return ""
-    is_its = select.have_its_network(rows)
-    return IN_ITS_SETTING if is_its else f"Differs from the paper: {_setting(rows)}; the paper has ViT-S/8 at 224 px."
+    if select.have_its_network(rows):
+        return IN_ITS_SETTING
+    where = target.what.rpartition(": ")[2]
+    return f"Differs from the paper: ours is {_setting(rows)}; the paper has ViT-S/8 at 224 px; {where}."
 
 
 def _setting(rows: pd.DataFrame) -> str:

@@ -18,7 +18,8 @@ PLACES = (TABLE_1, TABLE_2, TABLE_3, GAINS, TEXT)
 REPRODUCED, CLOSE, LARGER, SMALLER = "reproduced", "close", "larger gain", "smaller gain, not for certain"
 FAR, CONTRADICTED, NOT_TESTED = "differs by more than 0.05", "contradicted", "not tested"
 VERDICTS = (REPRODUCED, CLOSE, LARGER, SMALLER, FAR, CONTRADICTED, NOT_TESTED)
-WORDS = {LARGER: "a larger gain", FAR: "differ by more than 0.05"}  # after a count
+# After a count.
+WORDS = {LARGER: "a larger gain", SMALLER: "smaller gains, not for certain", FAR: "differ by more than 0.05"}
 # How far a number may be from the paper's to be reproduced, and to be close, by its unit.
 BANDS = {"accuracy": (0.01, 0.05), "points": (1.0, 5.0), "%": (5.0, 20.0)}
 RULES = (

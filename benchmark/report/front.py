@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 QUESTION = "Which label-noise detector finds mislabelled images best, and at what cost?"
 HERO = "quality_against_cost"
-# By figure: where it stands, under which title, and the question among the headlines that it answers.
+# By figure: where it stands, under which title, and the questions among the headlines that it answers.
 TOPICS = {
-    "accuracy_curves": ("accuracy", "Accuracy", "more accurate?"),
-    "trust_histograms": ("trust", "Trust and the mixture", "labels to correct?"),
-    "overhead_by_detector": ("cost", "Cost", ""),
-    "audit_counts": ("audit", "Audit", ""),
+    "accuracy_curves": ("accuracy", "Accuracy", ("more accurate?", "hurt?", "stopping early")),
+    "trust_histograms": ("trust", "Trust and the mixture", ("labels to correct?",)),
+    "overhead_by_detector": ("cost", "Cost", ()),
+    "audit_counts": ("audit", "Audit", ()),
 }
 MORE = {
     "auc_by_detector": "AUROC of every detector, run by run",
@@ -145,13 +145,13 @@ def _claims(judged: pd.DataFrame) -> Claims:
 
 def _topics(paper: PaperPart, figures: dict[Drawn, PageFigure]) -> Iterator[Topic]:
     said = paper.groups["headlines"].notes if "headlines" in paper.groups else []
-    for kind, (anchor, title, question) in TOPICS.items():
+    for kind, (anchor, title, questions) in TOPICS.items():
         own = {figure: shown for figure, shown in figures.items() if figure.name.startswith(kind)}
         titles = [f"{figure.part}{figure.name.removeprefix(kind).replace('_', ' ')}" for figure in own]
-        answer = next((note for note in said if question and question in note), "")
+        answers = [note for note in said if any(question in note for question in questions)]
         if own:
-            sentence = answer.partition("? ")[2] if answer else _costs(paper.board) if anchor == "cost" else ""
-            yield Topic(anchor, title, sentence, dict(zip(titles, own.values(), strict=True)))
+            sentence = _costs(paper.board) if anchor == "cost" else ""
+            yield Topic(anchor, title, sentence, dict(zip(titles, own.values(), strict=True)), tuple(answers))
 
 
 def _costs(board: Board | None) -> str:

@@ -113,8 +113,9 @@ def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:
     splits = open_store(sources.store(unit), unit.info)
     pairs = keep_look_alikes(sources.results.look_alikes(unit.store_id), duplicates, splits)
     if len(pairs):
-        title = f"{dataset_title(unit.info.name)}: {network_title(unit.run.backbone.name)}"
-        progress.say_once(f"{title} takes {len(pairs):,} pairs of images for the same, which is no proof")
+        network = network_title(unit.run.backbone.name)
+        found = f"{len(pairs):,} pairs of images look alike to {network}, and may be near duplicates"
+        progress.say_once(f"{dataset_title(unit.info.name)}: {found} (duplicates.csv)")
 
 
 def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
