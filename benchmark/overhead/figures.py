@@ -163,10 +163,12 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure:
         _with_intervals(time, own, "alone", 100, 0.001, style)
         _with_intervals(memory, own, "memory_bytes", 1e-6, own["memory_floor_bytes"] / 1e6, style)
         handles.append(Line2D([], [], label=title, **style))
-    time.set(title="time", xlabel="added to standard training (%)", xscale="log", ylim=(-0.6, len(order) - 0.4))
-    memory.set(title="peak memory", xlabel="added to standard training (MB)", xscale="log")
+    time.set(title="time", xlabel="added to standard training (%)", ylim=(-0.6, len(order) - 0.4))
+    memory.set(title="peak memory", xlabel="added to standard training (MB)")
     time.set_yticks(range(len(order)), labels)
-    for axis in (time, memory):
+    for axis, column in ((time, "alone"), (memory, "memory_bytes")):
+        if (rows[column] > 0).any():  # on this machine it may be less than can be measured, of all
+            axis.set_xscale("log")
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.grid(linewidth=0.4)
     below: dict[str, Any] = {"color": "0.5", "marker": "<", "mfc": "white", "markersize": 4, "linestyle": ""}
