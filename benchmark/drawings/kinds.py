@@ -22,14 +22,13 @@ from benchmark.drawings.rows_to_draw import (
     FAMILY,
     PROTOCOL,
     about,
-    detector_options,
     families,
     few_settings,
     first_seed,
     first_setting,
 )
 from benchmark.drawings.training import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
-from benchmark.drawings.variants import usual_training, variants
+from benchmark.drawings.variants import variants
 from benchmark.paper.select import is_ablation
 from benchmark.runs import ORIGINAL
 from benchmark.statistics.hierarchical import EQUIVALENT
@@ -44,7 +43,7 @@ class Kind:
     pick: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows  # of many settings, those that are shown
     first_seed: bool = False
     has_cells: bool = False  # in colours that text stands on
-    all_variants: bool = False  # otherwise an ablation's figures show its usual training only
+    of_changes: bool = False  # shows what the changes of an ablation do
 
 
 LINC = reference.DETECTOR
@@ -119,7 +118,7 @@ KINDS = (
         f"What each change does: AUROC of {LINC} and of the best of the paper's other detectors in the same setting "
         "(left), and accuracy at the last epoch with that of standard training (right); a dot per run",
         apart=(),
-        all_variants=True,
+        of_changes=True,
     ),
     Kind(
         first_batches,
@@ -128,7 +127,7 @@ KINDS = (
         "samples of each given class. What is high here lowers trust, whether the label is right or wrong",
         apart=(),
         first_seed=True,
-        all_variants=True,
+        of_changes=True,
     ),
     Kind(
         data_map,
@@ -150,28 +149,23 @@ KINDS = (
 
 
 def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
-    """Every figure that the study may have; what has nothing to show is found when it is drawn."""
-    changed = {label for label, options in detector_options(tables["metrics"]).items() if options}
-    everything = {name: tables[name] for kind in KINDS for name in kind.reads}
-    usual = everything
-    if is_ablation(everything["accuracy"]):
-        training = usual_training(everything["accuracy"])
-        usual = {
-            name: _without_detectors(_plain_recipes(_like(rows, training)), changed)
-            for name, rows in everything.items()
-        }
-    filled = [rows[list(FAMILY)] for rows in usual.values() if not rows.empty]
+    """Every figure that the study may have; what has nothing to show is found when it is drawn.
+
+    An ablation has those that show its changes; its usual setting is that of another study.
+    """
+    rows_of = {name: tables[name] for kind in KINDS for name in kind.reads}
+    filled = [rows[list(FAMILY)] for rows in rows_of.values() if not rows.empty]
     if not filled:
         return
     examples, taken = pd.concat(filled).drop_duplicates(), set[str]()
     for kind in KINDS:
-        tables_of_kind = everything if kind.all_variants else usual
-        first = tables_of_kind[kind.reads[0]]
-        line_up = _main_line_up(first)  # the others are in tables
+        if is_ablation(tables["accuracy"]) and not kind.of_changes:
+            continue
+        line_up = _main_line_up(rows_of[kind.reads[0]])  # the others are in tables
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
         for family, example in separate.items():
             rows = tuple(
-                kind.pick(_of_line_up(_like(tables_of_kind[name], example.iloc[0][list(kind.apart)]), line_up))
+                kind.pick(_of_line_up(_like(rows_of[name], example.iloc[0][list(kind.apart)]), line_up))
                 for name in kind.reads
             )
             if not rows[0].empty:
@@ -187,16 +181,6 @@ def _main_line_up(rows: pd.DataFrame) -> str:
     """The original one, or else the first; nothing of rows that have none."""
     names = list(rows["line_up"].unique()) if "line_up" in rows else []
     return ORIGINAL.name if ORIGINAL.name in names else next(iter(names), "")
-
-
-def _without_detectors(rows: pd.DataFrame, labels: set[str]) -> pd.DataFrame:
-    for column in ("detector", "other"):
-        rows = rows[~rows[column].isin(labels)] if column in rows else rows
-    return rows
-
-
-def _plain_recipes(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["recipe_options"] == ""]
 
 
 def _like(rows: pd.DataFrame, example: pd.Series) -> pd.DataFrame:
