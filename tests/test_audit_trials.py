@@ -76,7 +76,7 @@ def test_true_and_estimated_counts_are_in_one_row(tried: Path) -> None:
 
 @pytest.mark.long
 def test_the_page_has_the_trials_and_a_second_call_repeats_none(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "How many labels are wrong?" in (tried / "results" / "report.html").read_text()
+    assert "How many labels are wrong?" in (tried / "results" / "details.html").read_text()
     assert "cleanlab" in (tried / "results" / "tables" / "audit" / "precision.md").read_text()
     monkeypatch.setattr("benchmark.audit.trials.rank_labels", lambda *_: pytest.fail("it was done already"))
     before = (tried / "results" / "audit_counts.csv").read_bytes()

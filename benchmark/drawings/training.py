@@ -61,6 +61,8 @@ def _mark_components(axis: Axes, components: pd.DataFrame) -> None:
 
     The end of the lowest one's shade is the cut: what is left of it is taken as noisy.
     """
+    if components.empty:  # a run that ended before its mixture was fitted
+        return
     components = components.sort_values("mean")
     names = ("noisy", "ambiguous", "clean") if len(components) == 3 else [f"component {i}" for i in components.index]
     axis.set_ylim(0, 2.4 * axis.get_ylim()[1])
