@@ -28,12 +28,24 @@ def test_a_run_that_is_trained_and_being_scored_counts_as_trained(
     epochs, said = grid.training.epochs, StringIO()
     trained, begun = (results.running(unit.run.run_id) for unit in plan.units)
     with Progress(Console(file=said)).training(results, {unit.run_id: epochs for unit in plan.units}):
-        write_json(begun, {"epoch": 3, "epochs": epochs})
-        write_json(trained, {"epoch": epochs, "epochs": epochs})
+        write_json(begun, {"epoch": 3, "epochs": epochs, "since": time.time()})
+        write_json(trained, {"epoch": epochs, "epochs": epochs, "since": time.time()})
         wait_for(lambda: f"{epochs + 3} of {2 * epochs}" in said.getvalue(), "a look at both")
         trained.unlink()
         said.truncate(0)
     assert f"{epochs + 3} of {2 * epochs}" in said.getvalue()
+
+
+def test_epochs_of_a_process_that_was_killed_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    results, said = ResultsFolder(tmp_path), StringIO()
+    write_json(results.running("a-run"), {"epoch": 8, "epochs": 10, "since": time.time() - 1000})
+    with Progress(Console(file=said)).training(results, {"a-run": 10}):
+        wait_for(lambda: "0 of 10" in said.getvalue(), "a look at the old note")
+        write_json(results.running("a-run"), {"epoch": 1, "epochs": 10, "since": time.time()})
+        wait_for(lambda: "1 of 10" in said.getvalue(), "a look at the new one")
+    assert "8 of 10" not in said.getvalue()
+    assert "left" in said.getvalue() and "-" not in said.getvalue()
 
 
 def test_a_slow_detector_is_named_with_its_time_also_if_nothing_is_trained(

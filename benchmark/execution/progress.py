@@ -79,10 +79,10 @@ class Progress:
         pending = dict(self._pending)
         for run_id in filter(pending.__contains__, results.all_running()):
             note = read_note(results, run_id)
-            if note is None:  # it has just ended: the last number still holds
+            if note is None or note.since < self._began:  # it has just ended, or a killed process left it
                 continue
             self._epochs_done[run_id] = min(note.epoch, pending[run_id])
-            if note.scoring and note.since >= self._began:  # a killed process may have left it
+            if note.scoring:
                 self._tell_slow(run_id, note.scoring, time.time() - note.since)
         return sum(epochs - self._epochs_done.get(run_id, 0) for run_id, epochs in pending.items())
 
@@ -127,7 +127,7 @@ class _Lines:
         self.first_done = done if self.first_done is None else self.first_done
         self.last, self.ended = now, done >= total
         gained, elapsed = done - self.first_done, now - self.started
-        left = f", about {duration(elapsed / gained * (total - done))} left" if gained and not self.ended else ""
+        left = f", about {duration(elapsed / gained * (total - done))} left" if gained > 0 and not self.ended else ""
         self.progress.say(f"{self.what}: {done:,} of {total:,} after {duration(elapsed)}{left}")
 
 

@@ -63,7 +63,7 @@ def _score_unit(unit: Unit, sources: Sources, given_up: Mapping[str, str]) -> di
     errors: dict[str, BaseException] = {}
     for label, compute in _not_scored(unit, sources):
         if label not in given_up:
-            _note(unit, sources, unit.shape.epochs, scoring=label, since=time.time())
+            _note(unit, sources, unit.shape.epochs, scoring=label)
             try:
                 compute()
             except BaseException as error:
@@ -99,8 +99,8 @@ def _limits(unit: Unit, sources: Sources) -> Iterator[None]:
 
 
 def _note(unit: Unit, sources: Sources, epoch: int, **scoring: object) -> None:
-    """What the unit is doing, for progress and for who finds its process dead."""
-    process = {"process": os.getpid(), "machine": platform.node()}
+    """What the unit is doing, and since when, for progress and for who finds its process dead."""
+    process = {"process": os.getpid(), "machine": platform.node(), "since": time.time()}
     note = {"epoch": epoch, "epochs": unit.shape.epochs} | process | scoring
     write_json(sources.results.running(unit.run_id), note)
 

@@ -98,7 +98,12 @@ if (table) {
   form.hidden = false;
   document.getElementById("share").hidden = false;
   selects.forEach((select, at) => select.addEventListener("change", () => { showView(at); keepInAddress(); }));
-  form.addEventListener("reset", () => setTimeout(() => { showView(-1); keepInAddress(); }));
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const select of selects) select.selectedIndex = 0;
+    showView(-1);
+    keepInAddress();
+  });
 }
 for (const pick of picks) {
   pick.form.hidden = false;

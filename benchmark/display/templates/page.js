@@ -44,7 +44,12 @@ function makeFilterable(table) {
 
   for (const event of ["input", "change"]) form.addEventListener(event, update);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => { update(); search.focus(); }));
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    for (const field of [search, ...choices]) field.value = "";
+    update();
+    search.focus();
+  });
   table.caption.firstElementChild.append(form);
   update();
 }
