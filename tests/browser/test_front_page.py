@@ -121,7 +121,7 @@ def test_a_choice_changes_the_view_and_the_address(browser: Chrome) -> None:
     assert shown_address(browser).endswith("#data=breast")
     assert "BreastMNIST" in browser.find_element(By.CSS_SELECTOR, "#board .view").text
     choose(browser, "metric", "AUPRC")
-    assert shown_address(browser).endswith("#metric=auprc"), "there is no such view of one data set: the nearest is shown"
+    assert shown_address(browser).endswith("#metric=auprc"), "the nearest: no view of one data set has it"
     assert browser.find_elements(By.CSS_SELECTOR, "table.board thead th")[1].text == "AUPRC"
     browser.find_element(By.CSS_SELECTOR, "#board button[type=reset]").click()
     assert "#" not in shown_address(browser)
