@@ -131,7 +131,7 @@ def test_the_leaderboard_has_quality_cost_and_paper() -> None:
         *("0.930 [0.930, 0.930]", "3.0%", "Moturu et al."),
     ]
     assert shown.loc["post-hoc trust", ["AUROC", "rank", "added cost"]].tolist() == ["0.935 in 2 of 4 runs", "–", "–"]
-    assert leaderboard(board_of(overhead=costs(AUM=1.0))).empty
+    assert board_of(overhead=costs(AUM=1.0)) is None
     own = detection("breastmnist", AUROCS | {"mine": 0.97})
     first = leaderboard(board_of(metrics=own, auroc_draws=redrawn(own), overhead=costs(AUM=0.012))).iloc[0]
     assert first.tolist() == ["mine", "0.970 [0.970, 0.970]", "1.0 [1.0, 1.0]", "–", "–", "–"], "a user's detector"
@@ -141,9 +141,11 @@ def test_the_answer_is_a_few_short_sentences() -> None:
     metrics = detection("breastmnist", AUROCS | {"post-hoc trust": 0.933})
     rows = tables(metrics=metrics, auroc_draws=redrawn(metrics), accuracy=like_the_paper("pathmnist", classes=9))
     found = {name: select.with_paper_dataset(table) for name, table in rows.items()}
-    answers = short_answers(found, verdict_table(found["metrics"], found["accuracy"]))
+    shown = board_of(costs(AUM=0.012), metrics=metrics, auroc_draws=redrawn(metrics))
+    answers = short_answers(shown, found, verdict_table(found["metrics"], found["accuracy"]))
     assert answers[0] == (
-        "Detection: AUM finds most at 20% noise (mean AUROC 0.960); LiNC is 3 of 6 (0.930). Data: BreastMNIST."
+        "Detection: AUM finds most, for certain: its mean AUROC is 0.960 [0.960, 0.960]; LiNC is 3rd of 6, with 0.930 "
+        "[0.930, 0.930]."
     )
     assert answers[1].startswith("Against LiNC: 1 better, 3 worse, 1 equivalent, 0 undecided, of 5 others")
     assert "in 4 of 5 settings, by +17.9 points" in answers[2]

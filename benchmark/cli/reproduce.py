@@ -14,7 +14,7 @@ from benchmark.errors import LincBenchError, unknown_name
 from benchmark.paper.targets import IN_ITS_SETTING, NETWORK, TARGETS, Target, as_in_the_paper, difference, measured
 from benchmark.paper.verdicts import verdict_table
 from benchmark.report.make_report import Rows, read_rows
-from benchmark.runs import Sources, plan_study, study_named
+from benchmark.runs import DEMO, Sources, plan_study, study_named
 
 PASSED_ON = ("workers", "weights", "data_root", "verbose", "results", "dry_run")  # to `run`
 
@@ -72,7 +72,7 @@ def _needs(target: Target, options: argparse.Namespace) -> list[str]:
 def _figures(target: Target) -> list[Path]:
     """Committed files; those of the demo are of no medical images."""
     found = sorted(COMMITTED_FIGURES.glob(f"*/{target.figure}*.svg")) if target.figure else []
-    return [path for path in found if path.parent.name != "demo"]
+    return [path for path in found if path.parent.name != DEMO.name]
 
 
 def _show(target: Target, results: ResultsFolder) -> None:

@@ -164,6 +164,11 @@ class Drawing:
     caption: str
     follows_theme: bool = True  # on a page; false if text stands on coloured cells
 
+    @property
+    def kind(self) -> str:
+        """What figures of several settings have in common."""
+        return self.draw.__name__
+
     def digest(self) -> str:
         """Of what it shows."""
         digest = hashlib.sha256(self.caption.encode())

@@ -20,8 +20,8 @@ class Selector:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What the leaderboard says of a detector beside its numbers."""
+class BoardDetector:
+    """What the leaderboard says of a detector in every view."""
 
     title: str
     summary: str = ""
@@ -29,7 +29,11 @@ class Entry:
     paper_link: str = ""
     file_link: str = ""
     trainings: str = ""
-    cost: str = ""
+    added: float | None = None  # cost, as a share of one standard training
+
+    @property
+    def cost(self) -> str:
+        return "" if self.added is None else f"{self.added:.1%}"
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,17 @@ class BoardRow:
     detector: str
     value: str
     ranked: str = ""  # empty if it was not measured in every run
-    versus: str = ""  # the reference
-    is_best: bool = False
+    difference: float = 0.0  # from the pinned detector
+    verdict: str = ""  # on that; empty if they were not compared
+    is_best: bool = False  # for certain
+
+    @property
+    def versus(self) -> str:
+        return f"{self.difference:+.4f}, {self.verdict}" if self.verdict else ""
+
+    @property
+    def cells(self) -> list[str | bool]:
+        return [self.detector, self.value, self.ranked, self.versus, self.is_best]
 
 
 @dataclass(frozen=True)
@@ -47,10 +60,16 @@ class Board:
 
     selectors: tuple[Selector, ...]
     views: Mapping[tuple[str, ...], list[BoardRow]]
+    over: Mapping[tuple[str, ...], str]  # the data sets of each view
     first: tuple[str, ...]
-    entries: Mapping[str, Entry]
+    detectors: Mapping[str, BoardDetector]
     note: str
     pinned: str  # the detector that stands first in every view
+
+    @property
+    def first_titles(self) -> list[str]:
+        """What the first view shows."""
+        return [self.over[self.first], *(next(iter(selector.titles.values())) for selector in self.selectors[1:])]
 
     @property
     def first_parts(self) -> list[list[BoardRow]]:
@@ -68,9 +87,11 @@ class Board:
     @property
     def data(self) -> Markup:
         """For the script; no character of it can end its element."""
-        views = {"|".join(address): [list(vars(row).values()) for row in rows] for address, rows in self.views.items()}
-        entries = {name: vars(entry) for name, entry in self.entries.items()}
-        text = json.dumps({"views": views, "entries": entries, "pinned": self.pinned}, separators=(",", ":"))
+        views = {"|".join(address): [row.cells for row in rows] for address, rows in self.views.items()}
+        detectors = {name: vars(detector) | {"cost": detector.cost} for name, detector in self.detectors.items()}
+        over = {"|".join(address): datasets for address, datasets in self.over.items()}
+        known = {"views": views, "over": over, "detectors": detectors, "pinned": self.pinned}
+        text = json.dumps(known, separators=(",", ":"))
         return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
 

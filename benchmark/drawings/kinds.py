@@ -29,8 +29,8 @@ from benchmark.drawings.rows_to_draw import (
 )
 from benchmark.drawings.training import accuracy_curves, data_map, first_batches, gain_heat_map, trust_histograms
 from benchmark.drawings.variants import variants
-from benchmark.paper.select import is_ablation
-from benchmark.runs import ORIGINAL
+from benchmark.paper.select import is_ablation, like
+from benchmark.statistics.comparisons import main_line_up
 from benchmark.statistics.hierarchical import EQUIVALENT
 
 
@@ -161,13 +161,10 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     for kind in KINDS:
         if is_ablation(tables["accuracy"]) and not kind.of_changes:
             continue
-        line_up = _main_line_up(rows_of[kind.reads[0]])  # the others are in tables
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
         for family, example in separate.items():
-            rows = tuple(
-                kind.pick(_of_line_up(_like(rows_of[name], example.iloc[0][list(kind.apart)]), line_up))
-                for name in kind.reads
-            )
+            settings = example.iloc[0][list(kind.apart)]
+            rows = tuple(kind.pick(like(main_line_up(rows_of[name]), settings)) for name in kind.reads)
             if not rows[0].empty:
                 parts = (kind.draw.__name__, family.lower())
                 name = "_".join(slug(part) for part in parts if part)
@@ -175,21 +172,6 @@ def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
                     name += "_"
                 taken.add(name)
                 yield Drawing(name, kind.draw, rows, _caption(kind, rows[0]), not kind.has_cells)
-
-
-def _main_line_up(rows: pd.DataFrame) -> str:
-    """The original one, or else the first; nothing of rows that have none."""
-    names = list(rows["line_up"].unique()) if "line_up" in rows else []
-    return ORIGINAL.name if ORIGINAL.name in names else next(iter(names), "")
-
-
-def _like(rows: pd.DataFrame, example: pd.Series) -> pd.DataFrame:
-    """Rows that agree with the example in all that it has."""
-    return rows[(rows[list(example.index)] == example).all(axis=1)]
-
-
-def _of_line_up(rows: pd.DataFrame, line_up: str) -> pd.DataFrame:
-    return rows[rows["line_up"] == line_up] if line_up and "line_up" in rows else rows
 
 
 def _caption(kind: Kind, rows: pd.DataFrame) -> str:

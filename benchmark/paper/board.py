@@ -6,12 +6,12 @@ from typing import Any
 import pandas as pd
 
 from benchmark import reference
-from benchmark.display.front_page import Board, BoardRow, Entry, Selector
+from benchmark.display.front_page import Board, BoardDetector, BoardRow, Selector
 from benchmark.overhead.tables import added_costs
-from benchmark.paper.select import SEEDS, is_ablation
+from benchmark.paper.select import SEEDS, is_ablation, like
 from benchmark.statistics.comparisons import SCALE, Compared, compared, mean_ranks, measured_together
 from benchmark.statistics.hierarchical import EQUIVALENT
-from benchmark.wording import dataset_title, network_title
+from benchmark.wording import dataset_title, network_title, ordinal
 from detectors import LINE_UPS
 
 METRICS = {
@@ -21,8 +21,7 @@ METRICS = {
     "recall_5": "share of wrong labels in the first 5 %",
     "recall_20": "share of wrong labels in the first 20 %",
 }
-ORIGINAL = "original"
-DEFINED = {ORIGINAL: "as their authors define them", "hcat": "as H-CAT defines them"}
+DEFINED = {reference.LINE_UP: "detectors as their authors define them", "hcat": "detectors as H-CAT defines them"}
 EPOCHS = (1, 2, 5, 10, 20, 40)  # of those that were read, the views that are offered
 ALL, ALL_EPOCHS = "all", "all"
 NAMES = {
@@ -30,20 +29,24 @@ NAMES = {
     "noise": "noise",
     "rate": "noise rate",
     "network": "network",
-    "lineup": "detectors",
+    "lineup": "line-up",
     "metric": "measure",
     "trainings": "trainings",
     "epochs": "epochs read",
 }
 GROUP = ["noise", "rate", "backbone", "image_size", "protocol", "line_up", "runs_averaged"]
+HOW = (
+    "Means over pairs of seeds, then over data sets; rank 1 is the best. In brackets the 95 % interval of a bootstrap "
+    "over data sets, pairs of seeds and, for AUROC of one training, samples. Where it says so, a detector was not "
+    "measured in every run: it is neither ranked nor compared, since its mean is of other wrong labels. Trainings: how "
+    "many networks it trains; those in folds are shorter. Added cost: what it adds to one standard training on cached "
+    "features if it is used alone, on the data that were profiled."
+)
 NOTE = (
-    f"{reference.DETECTOR} is pinned on top; the others stand from the highest. Means over pairs of seeds, then over "
-    "data sets; in brackets the 95 % interval of a bootstrap over data sets, pairs of seeds and, for AUROC of one "
-    "training, samples. Bold: better than every other for certain, the interval of each difference being above 0. vs. "
-    f"{reference.DETECTOR}: the mean difference; better or worse if its interval is beyond {EQUIVALENT:g}, equivalent "
-    f"if it is within ±{EQUIVALENT:g}, undecided otherwise. Where it says so, a detector was not measured in every "
-    "run: it is neither ranked nor compared. Added cost: of one standard training on cached features, if the detector "
-    "is used alone."
+    f"{reference.DETECTOR} is pinned on top; the others stand from the highest. Bold: better than every other for "
+    f"certain, the interval of each difference being above 0. vs. {reference.DETECTOR}: the mean difference; better or "
+    f"worse if its interval is beyond {EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided otherwise. "
+    f"{HOW}"
 )
 
 
@@ -58,23 +61,36 @@ def board(tables: Mapping[str, pd.DataFrame], link: str) -> Board | None:
             tables["auc_by_epochs"],
         )
     )
-    views = {}
+    views, over = {}, {}
     for _, group in rows.groupby(GROUP):
         alike = group.iloc[0]
-        own_draws, own_epochs = (_like(table, alike) for table in (draws, by_epochs))
+        own_draws, own_epochs = (like(table, alike[GROUP]) for table in (draws, by_epochs))
         datasets: list[str] = [*group["dataset"].unique()]
         for dataset in [ALL, *datasets] if len(datasets) > 1 else datasets:
             chosen = [dataset] if dataset != ALL else datasets
             parts = [part[part["dataset"].isin(chosen)] for part in (group, own_draws, own_epochs)]
             for (metric, epochs), entries in _views(*parts):
+                address = _address(dataset, alike, metric, epochs)
                 if entries:
-                    views[_address(dataset, alike, metric, epochs)] = entries
+                    views[address] = entries
+                    over[address] = ", ".join(map(dataset_title, chosen))
     if not views:
         return None
     first = max(views, key=lambda address: _comes_first(address, len(views[address])))
-    return Board(
-        _selectors(views, first), views, first, _entries(rows, tables["overhead"], link), NOTE, reference.DETECTOR
-    )
+    detectors = _detectors(rows, tables["overhead"], link)
+    return Board(_selectors(views, first), views, over, first, detectors, NOTE, reference.DETECTOR)
+
+
+def verdict(board: Board) -> str:
+    """Who finds most, and where the pinned detector stands."""
+    rows = board.views[board.first]
+    best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
+    certain = "for certain" if best.is_best else "though not for certain"
+    sentence = f"{best.detector} finds most, {certain}: its mean AUROC is {best.value}"
+    if own is None or own is best:
+        return f"{sentence}."
+    ranked = [row for row in rows if row.ranked]
+    return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} of {len(ranked)}, with {own.value}."
 
 
 def _usual(rows: pd.DataFrame, ablations: Collection[str]) -> pd.DataFrame:
@@ -90,10 +106,6 @@ def _usual(rows: pd.DataFrame, ablations: Collection[str]) -> pd.DataFrame:
     counts: pd.DataFrame = rows.groupby([*cell, "protocol"])[["detector"]].nunique().reset_index()
     most = counts.sort_values("detector", ascending=False, kind="stable").drop_duplicates(cell)
     return rows.merge(most[[*cell, "protocol"]])
-
-
-def _like(rows: pd.DataFrame, example: pd.Series) -> pd.DataFrame:
-    return rows[(rows[GROUP] == example[GROUP]).all(axis=1)] if len(rows) else rows
 
 
 def _views(
@@ -123,12 +135,12 @@ def _view(rows: pd.DataFrame, column: str, drawn: Compared | None) -> list[Board
     is_certain = found is not None and all(found.difference(first, other).low > 0 for other in others)
     board = []
     for name, mean in zip(map(str, means.index), means, strict=True):
-        versus = ""
+        versus: tuple[float, str] = (0.0, "")
         if found and name != reference.DETECTOR and reference.DETECTOR in found.names:
             difference = found.difference(name, reference.DETECTOR)
-            versus = f"{difference.mean:+.4f}, {difference.verdict}"
+            versus = difference.mean, difference.verdict
         value, rank = _with_ends(mean, ends.get(name), 3), _with_ends(ranks[name], rank_ends.get(name), 1)
-        board.append(BoardRow(name, value, rank, versus, is_certain and name == first))
+        board.append(BoardRow(name, value, rank, *versus, is_certain and name == first))
     by_run = rows.pivot_table(column, ["dataset", *SEEDS], "detector").drop(columns=means.index)
     in_part: pd.Series = by_run.groupby("dataset").mean().mean()
     return board + [
@@ -152,7 +164,7 @@ def _address(dataset: str, alike: pd.Series, metric: str, epochs: str) -> tuple[
 def _comes_first(address: tuple[str, ...], detectors: int) -> tuple[bool | int, ...]:
     """The larger, the better for the view that a reader sees first."""
     data, _, rate, _, line_up, metric, _, epochs = address
-    is_usual = line_up == ORIGINAL and metric == "auroc" and epochs == ALL_EPOCHS
+    is_usual = line_up == reference.LINE_UP and metric == "auroc" and epochs == ALL_EPOCHS
     return is_usual, data == ALL, float(rate) == reference.RATE, detectors
 
 
@@ -163,12 +175,13 @@ def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> 
         backbone, _, size = value.partition("@")
         titles = {
             "data": "all data sets" if value == ALL else dataset_title(value),
-            "rate": f"{float(value):.0%} noise" if name == "rate" else "",
+            "noise": f"{value} noise",
+            "rate": f"{float(value):.0%}" if name == "rate" else "",
             "network": f"{network_title(backbone)}, {size} px",
             "lineup": DEFINED.get(value, value),
             "metric": METRICS.get(value, value),
             "trainings": "one training" if value == "1" else f"averaged over {value} trainings",
-            "epochs": "as its authors do" if value == ALL_EPOCHS else f"at most the first {value}",
+            "epochs": "epochs that their authors read" if value == ALL_EPOCHS else f"at most the first {value} epochs",
         }
         return titles.get(name, value)
 
@@ -179,26 +192,26 @@ def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> 
     return tuple(selectors)
 
 
-def _entries(rows: pd.DataFrame, costs: pd.DataFrame, link: str) -> dict[str, Entry]:
-    """What the table says of each detector beside its numbers, by its label."""
+def _detectors(rows: pd.DataFrame, costs: pd.DataFrame, link: str) -> dict[str, BoardDetector]:
+    """By label."""
     defined = {detector.label: name for name, detectors in reversed(LINE_UPS.items()) for detector in detectors}
-    known = {detector.name: detector for detector in LINE_UPS[ORIGINAL]}
+    known = {detector.name: detector for detector in LINE_UPS[reference.LINE_UP]}
     usual = rows[rows["protocol"] == rows["protocol"].mode()[0]]
     cost, epochs = added_costs(costs, usual.iloc[0]), int(usual["epochs"].iloc[0])
-    entries = {}
+    found = {}
     for label, name in rows[["detector", "detector_name"]].drop_duplicates().itertuples(index=False):
-        paid = f"{cost[label]:.1%}" if label in cost else ""
         if (detector := known.get(name)) is None:  # a user's own
-            entries[label] = Entry(label, cost=paid)
+            found[label] = BoardDetector(label, added=cost.get(label))
             continue
-        is_original, (cited, number) = defined.get(label, ORIGINAL) == ORIGINAL, detector.paper
-        entries[label] = Entry(
+        is_original = defined.get(label, reference.LINE_UP) == reference.LINE_UP
+        cited, number = detector.paper
+        found[label] = BoardDetector(
             label if is_original else f"{name}, {defined[label].upper()}",
             detector.summary if is_original else label,
             cited,
             f"https://arxiv.org/abs/{number}" if number else "",
             f"{link}{type(detector).__module__.replace('.', '/')}.py" if link else "",
             str(detector.training.trainings if detector.epochs_used(epochs) else 0),
-            paid,
+            cost.get(label),
         )
-    return entries
+    return found

@@ -14,6 +14,10 @@ from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDE
 from benchmark.wording import by_setting, dataset_title, ordinal
 
 POST_HOC, RIVAL = "post-hoc trust", "AUM"
+MORE_ACCURATE = f"Does {DETECTOR} make the classifier more accurate?"
+HURTS = f"When does {DETECTOR} hurt?"
+STOPPING_EARLY = "Would stopping early do as well?"
+TO_CORRECT = "Does the mixture find the labels to correct?"
 FEWEST_DETECTORS = 5  # that make a comparison of detectors
 HOW = (
     "How these are counted: symmetric noise, in which a wrong label is never the true one; two classes at 50 % noise "
@@ -32,10 +36,10 @@ def headlines(tables: select.Tables) -> list[str]:
         f"Is {DETECTOR} the best detector?": _best_detector(metrics, draws) if len(metrics) else "",
         "Does the ranking depend on the epochs that are read?": _epochs_read(epochs),
         "Does feeding trust back into training improve detection?": _feedback(metrics, draws),
-        f"Does {DETECTOR} make the classifier more accurate?": _more_accurate(noisy) if len(noisy) else "",
-        f"When does {DETECTOR} hurt?": _hurts(cells, corrections),
-        "Would stopping early do as well?": _early_stopping(noisy) if len(noisy) else "",
-        "Does the mixture find the labels to correct?": _relabelling(wrong) if len(wrong) else "",
+        MORE_ACCURATE: _more_accurate(noisy) if len(noisy) else "",
+        HURTS: _hurts(cells, corrections),
+        STOPPING_EARLY: _early_stopping(noisy) if len(noisy) else "",
+        TO_CORRECT: _relabelling(wrong) if len(wrong) else "",
     }
     return [f"{question} {answer}" for question, answer in answers.items() if answer]
 

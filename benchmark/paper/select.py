@@ -76,7 +76,12 @@ def with_default_recipe(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 def original_line_up(rows: pd.DataFrame) -> pd.DataFrame:
     """Detectors as their authors describe them, with default options, that could be scored."""
     scored = rows["status"] == "ok" if "status" in rows else True
-    return rows[(rows["line_up"] == "original") & (rows["detector_options"] == "") & scored]
+    return rows[(rows["line_up"] == reference.LINE_UP) & (rows["detector_options"] == "") & scored]
+
+
+def like(rows: pd.DataFrame, example: pd.Series) -> pd.DataFrame:
+    """Rows that agree with the example in all that it has."""
+    return rows[(rows[list(example.index)] == example).all(axis=1)]
 
 
 def is_ablation(rows: pd.DataFrame) -> bool:

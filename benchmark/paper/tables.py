@@ -10,7 +10,8 @@ from benchmark.display.front_page import Board
 from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
-from benchmark.paper.answer import BOARD, BOARD_TITLE, leaderboard, short_answers
+from benchmark.paper.answer import leaderboard, short_answers
+from benchmark.paper.board import HOW as HOW_RANKED
 from benchmark.paper.headlines import HOW, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
@@ -30,14 +31,16 @@ def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]
         return {}
     tried = hypothesis_table(tables)
     groups = {
-        "answer": Group("The answer", [], short_answers(usual, judged)),
-        "leaderboard": Group("Every detector", titled(BOARD_TITLE, leaderboard(board)), [BOARD]),
+        "answer": Group("The answer", [], short_answers(board, usual, judged)),
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
         "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
         "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
         "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
+    if board is not None:
+        ranked = titled("; ".join(board.first_titles), leaderboard(board))
+        groups["leaderboard"] = Group("Every detector", ranked, [HOW_RANKED])
     return {name: group for name, group in groups.items() if group.tables or name in ("answer", "headlines")}
 
 

@@ -10,7 +10,7 @@ from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.tables import clean_table, detection_table, noisy_table
 from benchmark.paper.verdicts import NOT_TESTED, TABLE_1, TABLE_2, TABLE_3
-from benchmark.reference import DETECTOR
+from benchmark.reference import DETECTOR, LINE_UP
 from benchmark.wording import dataset_title, network_title
 
 NETWORK = str(select.NETWORK["backbone"])
@@ -53,13 +53,13 @@ def _by_detector(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 _noisy, _clean = partial(_accuracy, is_noisy=True), partial(_accuracy, is_noisy=False)
-ITS_DETECTORS = (word for name in paper.DETECTION for word in ("--detector", name))
-ITS_RATES = (word for rate in paper.RATES for word in ("--rate", str(rate)))
+ITS_DETECTORS = tuple(word for name in paper.DETECTION for word in ("--detector", name))
+ITS_RATES = tuple(word for rate in paper.RATES for word in ("--rate", str(rate)))
 TARGETS = {
     "table1": Target(
-        "AUC of eight detectors: OrganSMNIST, 20 % noise",
+        f"AUC of {len(paper.DETECTION)} detectors: {paper.DETECTION_DATASET}, {paper.DETECTION_RATE:.0%} noise",
         "paper-auc",
-        ("--rate", str(paper.DETECTION_RATE), "--line-up", "original", *ITS_DETECTORS),
+        ("--rate", str(paper.DETECTION_RATE), "--line-up", LINE_UP, *ITS_DETECTORS),
         *(_detection, _by_detector, TABLE_1),
     ),
     "table2": Target(
@@ -67,12 +67,12 @@ TARGETS = {
     ),
     "table3": Target(
         f"accuracy with and without {DETECTOR}: ten data sets, 10-50 % noise",
-        *("paper-accuracy", tuple(ITS_RATES), _noisy, noisy_table, TABLE_3),
+        *("paper-accuracy", ITS_RATES, _noisy, noisy_table, TABLE_3),
     ),
     "figure1": Target(f"the phases of {DETECTOR}, a drawing", figure="overview"),
     "figure2": Target(
-        "trust of clean and mislabelled samples: OrganSMNIST, 10-50 % noise",
-        *("paper-auc", ("--line-up", "original", "--detector", DETECTOR), _noisy),
+        f"trust of clean and mislabelled samples: {paper.DETECTION_DATASET}, 10-50% noise",
+        *("paper-auc", ("--line-up", LINE_UP, "--detector", DETECTOR), _noisy),
         figure="trust_histograms",
     ),
     "figure3": Target(

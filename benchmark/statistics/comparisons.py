@@ -39,6 +39,13 @@ class Compared:
         return dict(zip(self.names, map(interval, hierarchical_draws(self.datasets, by_rank=True)), strict=True))
 
 
+def main_line_up(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of rows with several line-ups, those of the usual one, or else of the first."""
+    names = list(rows["line_up"].unique()) if "line_up" in rows else []
+    usual = reference.LINE_UP if reference.LINE_UP in names else next(iter(names), None)
+    return rows if usual is None else rows[rows["line_up"] == usual]
+
+
 def measured_together(measured: pd.DataFrame, column: str = "auroc") -> pd.DataFrame:
     """AUROCs by run and detector: the runs that the reference has, or all; the detectors that have all of these.
 

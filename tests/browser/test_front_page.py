@@ -14,9 +14,9 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from benchmark.display.front_page import (
     Board,
+    BoardDetector,
     BoardRow,
     Claims,
-    Entry,
     FrontPage,
     PageFigure,
     Selector,
@@ -38,12 +38,12 @@ SVG = (
     "<text class='s1' x='5' y='20'>AUROC</text><use href='#dot' class='s2'/></svg>"
 )
 ROWS = [
-    BoardRow("AUM", "0.950 [0.940, 0.960]", "1.0", "better", is_best=True),
+    BoardRow("AUM", "0.950 [0.940, 0.960]", "1.0", 0.05, "better", is_best=True),
     BoardRow("LiNC", "0.900 [0.880, 0.920]", "2.0"),
-    BoardRow(HOSTILE, "0.800 [0.700, 0.900]", "3.0", "worse"),
+    BoardRow(HOSTILE, "0.800 [0.700, 0.900]", "3.0", -0.1, "worse"),
     BoardRow("VoG", "0.500 in 1 of 2 runs"),
 ]
-OTHER = [BoardRow("LiNC", "0.700", "1.0"), BoardRow("AUM", "0.600", "2.0", "worse")]
+OTHER = [BoardRow("LiNC", "0.700", "1.0"), BoardRow("AUM", "0.600", "2.0", -0.1, "worse")]
 SELECTORS = (
     Selector("data", "data set", {"all": "all data sets", "breast": "BreastMNIST"}),
     Selector("metric", "measure", {"auroc": "AUROC", "auprc": "AUPRC"}),
@@ -54,11 +54,12 @@ SELECTORS = (
 def made_up_page() -> FrontPage:
     views = {("all", "auroc", "symmetric"): ROWS, ("breast", "auroc", "symmetric"): OTHER}
     views |= {("all", "auprc", "symmetric"): OTHER[::-1]}
-    entries = {row.detector: Entry(row.detector, f"about {row.detector}", cost="2.0%") for row in ROWS}
-    entries["AUM"] = Entry(
-        "AUM", "margin", "Pleiss et al.", "https://arxiv.org/abs/2001.10528", "../aum.py", "1", "0.4%"
+    detectors = {row.detector: BoardDetector(row.detector, f"about {row.detector}", added=0.02) for row in ROWS}
+    detectors["AUM"] = BoardDetector(
+        "AUM", "margin", "Pleiss et al.", "https://arxiv.org/abs/2001.10528", "../aum.py", "1", 0.004
     )
-    board = Board(SELECTORS, views, ("all", "auroc", "symmetric"), entries, "How it was measured.", "LiNC")
+    over = {address: "BreastMNIST, digits" if address[0] == "all" else "BreastMNIST" for address in views}
+    board = Board(SELECTORS, views, over, ("all", "auroc", "symmetric"), detectors, "How it was measured.", "LiNC")
     claims = Claims(
         "Two were measured.",
         {"reproduced": 1, "contradicted": 1, "not tested": 3},

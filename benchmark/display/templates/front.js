@@ -25,7 +25,7 @@ function linked(text, address) {
 }
 
 function rowOf([detector, value, ranked, versus, isBest]) {
-  const entry = board.entries[detector];
+  const entry = board.detectors[detector];
   const row = document.createElement("tr");
   const number = document.createElement(isBest ? "b" : "span");
   const name = cell("th", "", linked(entry.title, entry.file_link));
@@ -62,7 +62,7 @@ function showView(chosen) {
   table.append(...bodies.filter((body) => body.rows.length));
   const metric = selects.find((select) => select.name === "metric").selectedOptions[0].textContent;
   table.tHead.rows[0].cells[1].querySelector("button").textContent = metric;
-  document.querySelector("#board .view").textContent = shown.join(" · ");
+  document.querySelector("#board .view").textContent = [board.over[view.join("|")], ...shown.slice(1)].join(" · ");
   forgetOrder(table);
 }
 
