@@ -1,5 +1,6 @@
 """What the READMEs say is run, word for word."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -78,7 +79,7 @@ def test_a_detector_in_its_own_file_is_scored_without_training(
     rows = pd.read_csv(copied / "metrics.csv").set_index("detector")
     assert rows.loc["worst margin", "auroc"] > 0.6
     first = sorted((copied / "scores").rglob("worst-margin-*.npy"))
-    own_file.write_text(OWN_DETECTOR.replace(".min(axis=0)", ".max(axis=0)"))
+    own_file.write_text(OWN_DETECTOR.replace(".max(axis=0)", ".min(axis=0)"))
     assert main([*quick, *options]) == 0
     assert len(sorted((copied / "scores").rglob("worst-margin-*.npy"))) == 2 * len(first), "a changed file scores anew"
 
@@ -156,14 +157,63 @@ def test_the_readmes_slurm_cluster_asks_for_encrypted_workers_of_one_thread(
     assert command_line().parse_args(commands[0]).dask == "current"
 
 
+def commands_shown() -> list[list[str]]:
+    """The words of every command after `linc-bench`, in the order of the pages, with variables filled in."""
+    found, values = [], dict[str, str]()
+    for line in "\n".join(re.findall(r"```sh\n(.*?)```", ALL, flags=re.DOTALL)).replace("\\\n", " ").splitlines():
+        if assigned := re.fullmatch(r'([A-Z]+)="(.*)"', line):
+            values[assigned[1]] = assigned[2]
+        elif shown := re.fullmatch(r"(?:.* && )?linc-bench (.*?)(?:\s+#.*)?", line):
+            found.append(re.sub(r"\$([A-Z]+)", lambda name: values[name[1]], shown[1]).split())
+    return found
+
+
 def test_commands_in_the_readme_are_understood() -> None:
-    commands = re.findall(r"^linc-bench ((?:.*\\\n)*.*?)(?:\s+#.*)?$", ALL, flags=re.MULTILINE)
-    assert len(commands) >= 30
-    for command in commands:
-        words = [word for word in command.replace("\\\n", " ").split() if not word.startswith("$")]
+    assert len(commands_shown()) >= 40
+    for words in commands_shown():
         assert command_line().parse_args(words).command  # exits on what it does not know
     with pytest.raises(SystemExit):
         command_line().parse_args(["run", "--no-such-option"])
+
+
+def _decide(audit: Path) -> None:
+    about = json.loads(audit.with_suffix(".json").read_text())
+    samples = pd.read_csv(audit, dtype=str, keep_default_na=False)
+    kept = samples[["id", "given"]].assign(audit=about["audit"], decision="keep", label=samples["given"])
+    kept.to_csv("decisions.csv", index=False)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("own_file")
+def test_commands_in_the_readme_run(
+    quick: tuple[str, ...],
+    real_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those that train for long as a plan; `verify` is run by CI, costs and trials of audits by tests of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copytree(ROOT / "results", "results", ignore=shutil.ignore_patterns("runs", "features", "scores"))
+    generator, listed = np.random.default_rng(0), ["path,label,site"]
+    for number in range(60):
+        image = Path(f"path/to/folder/{'cat' if number % 2 else 'dog'}/{number}.png")
+        image.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(generator.integers(256, size=(8, 8), dtype=np.uint8)).save(image)
+        listed.append(f"{image},{image.parent.name},{number // 10}")
+    Path("list.csv").write_text("\n".join(listed))
+    Path("DIR").symlink_to(real_data)
+    assert main([*quick, "--workers", "1", "--seed", "0"]) == 0  # of which `report` and `status` tell
+    for words in commands_shown():
+        if words[0] in ("verify", "profile", "try-audit"):
+            continue
+        if words[0] == "apply-review":  # as a reviewer who agrees with everything
+            _decide(Path(words[1]))
+        trains = words[0] == "run" or (words[0] == "reproduce" and len(words) == 2)
+        capsys.readouterr()
+        code = main([*words, "--dry-run"] if trains and "--dry-run" not in words else words)
+        assert code == 0, (words, capsys.readouterr().err)
 
 
 def test_options_that_the_readme_names_exist(capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,6 +239,12 @@ def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
 def test_the_readme_can_be_read_in_a_minute() -> None:
     assert len(README.splitlines()) <= 250
     assert len(README.encode()) <= 20_000
+    for door in ("Reproduce the paper's tables", "Add a detector", "Audit my images"):
+        assert len(README.partition(f"## {door}\n")[2].partition("\n## ")[0].strip().splitlines()) <= 25, door
+    answers = README.partition("<!-- results of paper, answer")[2].partition("<!-- end of paper, answer")[0]
+    bullets = [line for line in answers.splitlines() if line.startswith("- ")]
+    assert len(bullets) == 4
+    assert all(len(bullet.split()) <= 26 for bullet in bullets), "25 words each, and the mark of a list"
 
 
 def test_every_room_is_in_the_table_of_rooms() -> None:
