@@ -200,7 +200,7 @@ def test_results_are_no_change_of_the_code(tmp_path: Path, monkeypatch: pytest.M
         "from benchmark.record import RunRecord; from detectors.aum import AUM",
         "import detectors; detectors.DETECTORS",
         "import benchmark.disk, benchmark.data, benchmark.networks, benchmark.training, benchmark.statistics",
-        "import benchmark.networks.feature_store, benchmark.data.datasets, benchmark.data.noise",
+        "import benchmark.networks.feature_store, benchmark.data.datasets, benchmark.noise",
     ],
 )
 def test_values_are_imported_without_heavy_libraries(code: str) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.data.noise import NOISE_KINDS, AnswerKey, NoiseSettings
 from benchmark.disk import checksum, write_json
+from benchmark.noise import AnswerKey, Samples, noise_named
 from benchmark.record import RunRecord
 from benchmark.runs.scores import SCORE_DTYPE, read_scores
 from benchmark.statistics.metrics import detection_metrics
@@ -17,13 +17,13 @@ from detectors.mean_loss import MeanLoss
 from detectors.testing import planted_record
 
 
-@pytest.mark.parametrize("kind", NOISE_KINDS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("kind", ["symmetric", "symmetric-inclusive", "pair", "annotators", "annotators:majority"])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.66])
 @pytest.mark.parametrize("classes", [2, 5])
-def test_a_perfect_detector_scores_one_under_every_noise(kind, rate: float, classes: int) -> None:
+def test_a_perfect_detector_scores_one_under_every_noise(kind: str, rate: float, classes: int) -> None:
     """Counting redrawn labels that came out right as wrong would cap it at 1 − 1/(2C)."""
     clean = np.arange(2000) % classes
-    given = NoiseSettings(kind.name, rate=rate).corrupt(clean, classes, "train")
+    given = noise_named(kind).corrupt(Samples.of_labels(clean, classes), rate, 0).given["train"]
     is_mislabelled = AnswerKey(clean, clean).is_mislabelled(given)
     oracle = (given != clean).astype(float)
     assert detection_metrics(is_mislabelled, oracle)["auroc"] == 1.0

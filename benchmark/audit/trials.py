@@ -23,11 +23,11 @@ from benchmark.audit.audited_data import AuditedData, read_audited_data, write_d
 from benchmark.audit.ranking import HELD_OUT, Ranked, rank_column, rank_labels
 from benchmark.audit.settings import DETECTORS, AuditSettings
 from benchmark.audit.trial_tables import AUDIT, CLEANLAB, CLEANLAB_HELD_OUT, COUNTS, PRECISIONS, RANDOM
-from benchmark.data import NoiseSettings
 from benchmark.disk import ResultsFolder, locked, provenance_columns, remove
 from benchmark.disk.tables import matches, merge_rows, read_as_text
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
+from benchmark.noise import NoiseSettings, Samples, noise_named
 from benchmark.seeds import numpy_generator
 from benchmark.statistics.held_out import FOLDS, cross_validated, stratified_folds
 
@@ -94,7 +94,8 @@ def _run(
     truth: AuditedData, noise: NoiseSettings, settings: AuditSettings, work: ResultsFolder
 ) -> tuple[list[Row], Row]:
     """Rows of precision among the first of the list, and the row that counts wrong labels."""
-    labels = noise.corrupt(truth.labels, len(truth.class_names), "audit")
+    samples = Samples.of_labels(truth.labels, len(truth.class_names), "audit")
+    labels = noise_named(noise.kind).corrupt(samples, noise.rate, noise.seed).given["audit"]
     identity = f"{truth.identity}, {noise.kind} {noise.rate:g}, seed {noise.seed}"
     flipped, is_wrong = replace(truth, labels=labels, identity=identity), labels != truth.labels
     trainings = len(settings.seeds)

@@ -89,6 +89,13 @@ def share(text: str) -> float:
     return float(text) + 0.0  # -0 is 0
 
 
+WRONG_LABELS = (  # beside --noise
+    ("--given-labels", "NAME", "wrong labels as people made them: a key of the .npz, or a column of the CSV"),
+    ("--noise-file", "PATH", "wrong labels of a flip file; runs write them into `flips` of their results folder"),
+    ("--noise-matrix", "PATH", "a CSV of chances: a row per true class, a column per given one"),
+)
+
+
 class CommandParser(argparse.ArgumentParser):
     def add_number(self, option: str, least: int, most: int, help: str | None = None, **settings: Any) -> None:
         """A whole number from `least` to `most`."""
@@ -176,7 +183,9 @@ def _add_run(run: CommandParser) -> None:
         **seeds | {"dest": "noise_seeds"},
     )
     run.add_number("--trainings", 1, 100, trainings, metavar="N")
-    run.add_argument("--noise", type=word_of("--noise"), help="noise kind")
+    run.add_argument("--noise", type=word_of("--noise"), metavar="KIND", help="see `linc-bench list noise`")
+    for option, metavar, help in WRONG_LABELS:
+        run.add_argument(option, type=word_of(option), metavar=metavar, help=help)
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_shared("--workers")

@@ -5,10 +5,10 @@ import shutil
 import textwrap
 from collections.abc import Mapping
 
-from benchmark.data import NOISE_KINDS
 from benchmark.data.datasets import known_datasets
 from benchmark.errors import LincBenchError
 from benchmark.networks import SUGGESTED
+from benchmark.noise import NOISE_KINDS, NoiseKind
 from benchmark.runs import STUDIES, Study
 from detectors import DETECTORS, Detector
 
@@ -33,7 +33,7 @@ def show(options: argparse.Namespace) -> int:
             "detectors": lambda: {detector.name: _with_paper(detector) for detector in DETECTORS},
             "datasets": lambda: known_datasets() | PATHS,
             "backbones": lambda: SUGGESTED | {"any timm name": "weights from the hub, or from a file with --weights"},
-            "noise": lambda: {kind.name: kind.summary for kind in NOISE_KINDS},
+            "noise": lambda: {kind.name: _with_option(kind) for kind in NOISE_KINDS},
         }[options.what]()
     )
     return 0
@@ -47,6 +47,10 @@ def _about(study: Study) -> str:
         f"{study.summary}. Data: {', '.join(study.datasets)}. Noise: {', '.join(f'{rate:.0%}' for rate in rates)}. "
         f"{', '.join(sorted(networks))}; {', '.join(sorted(trainings))}; {len(study.detectors)} detectors"
     )
+
+
+def _with_option(kind: type[NoiseKind]) -> str:
+    return f"{kind.summary}{f'; after a colon: {kind.options}' if kind.options else ''}"
 
 
 def _with_paper(detector: Detector) -> str:

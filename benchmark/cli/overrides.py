@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmark.data import noise_named
 from benchmark.data.datasets import known_datasets
 from benchmark.errors import LincBenchError, unknown_name
+from benchmark.noise import noise_named
 from benchmark.runs import Grid, LineUp, Seeds, Study
 from detectors import LINE_UPS, Detector, detector_named
 from detectors.own_files import is_detector_file, load_detector
@@ -26,6 +26,9 @@ class Overrides:
     noise_seeds: tuple[int, ...] = ()
     trainings: int | None = None
     noise: str | None = None
+    given_labels: str | None = None
+    noise_file: str | None = None
+    noise_matrix: str | None = None
     detectors: tuple[str, ...] = ()
     line_ups: tuple[str, ...] = ()
     backbone: str | None = None
@@ -99,6 +102,7 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
     if wanted.detectors and (line_ups or not wanted.line_ups):
         own = tuple(load_detector(name, training) for name in wanted.detectors if is_detector_file(name))
         line_ups = _with_detectors(study, line_ups, wanted.detectors, own)
+    noise = _noise(wanted)
     rates = {rate for other in study.grids for rate in other.rates}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
     return replace(
@@ -108,10 +112,29 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
         seeds=_seeds(study, grid, wanted),
         trainings=wanted.trainings or grid.trainings,
         line_ups=line_ups,
-        noise=noise_named(wanted.noise).name if wanted.noise else grid.noise,
+        noise=noise or grid.noise,
         backbone=_replaced(grid.backbone, network),
         training=training,
     )
+
+
+def _noise(wanted: Overrides) -> str | None:
+    """The one that is wanted, as `name:option`."""
+    options = {
+        "--noise": wanted.noise,
+        "--given-labels": wanted.given_labels and f"given:{wanted.given_labels}",
+        "--noise-file": wanted.noise_file and f"file:{wanted.noise_file}",
+        "--noise-matrix": wanted.noise_matrix and f"asymmetric:{wanted.noise_matrix}",
+    }
+    chosen = {option: text for option, text in options.items() if text}
+    if len(chosen) > 1:
+        raise LincBenchError(f"{' and '.join(chosen)} each say which labels are wrong; give one of them.")
+    for option, text in chosen.items():
+        kind = noise_named(text)
+        if wanted.rates and not kind.takes_rate:
+            raise LincBenchError(f"{option} {text.partition(':')[2]} has a rate of its own; leave out --rate.")
+        return text
+    return None
 
 
 def _replaced(settings: Any, values: Mapping[str, object]) -> Any:

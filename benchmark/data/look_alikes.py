@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmark.data.duplicates import Duplicates
 from benchmark.disk import UNREADABLE, MappedRows, atomic_file, open_arrays
+from benchmark.wording import dataset_title, network_title
 
 RATIO = 0.5
 AT_ONCE = 4096  # images that are read
@@ -34,6 +35,11 @@ def read_look_alikes(file: Path) -> np.ndarray | None:
             return arrays["pairs"]
     except UNREADABLE:
         return None
+
+
+def look_alikes_sentence(pairs: np.ndarray, dataset: str, network: str) -> str:
+    found = f"{len(pairs):,} pairs of images look alike to {network_title(network)}, and may be near duplicates"
+    return f"{dataset_title(dataset)}: {found} (duplicates.csv)"
 
 
 def embeddings(splits: Iterable[MappedRows]) -> np.ndarray:

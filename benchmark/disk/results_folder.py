@@ -56,8 +56,16 @@ class ResultsFolder:
         """What pretrained weights are worth for a data set."""
         return self.root / "checks" / f"{check_id}.npz"
 
+    def hardness(self, store_id: str) -> Path:
+        """How hard each training sample is for simple classifiers of its cached features."""
+        return self.root / "checks" / f"{store_id}-hardness.npz"
+
     def answer_key(self, noise_id: str) -> Path:
         return self.root / "answers" / f"{noise_id}.npz"
+
+    def flips(self, noise_id: str) -> Path:
+        """Which labels are wrong, to be given to others."""
+        return self.root / "flips" / f"{noise_id}.json"
 
     def running(self, run_id: str) -> Path:
         return self.root / "running" / f"{run_id}.json"

@@ -60,6 +60,8 @@ ACCURACY = _columns(
     "best_test:float last_test:float test_by_noisy_validation:float test_by_clean_validation:float"
     " best_batch_mean:float last_batch_mean:float best_test_without_twins:float last_test_without_twins:float"
 )
+# Balanced accuracy, and the recall of the class that is rarest in training, at the last epoch.
+BY_CLASS = _columns("last_balanced:float last_rarest:float")
 CURVES = _columns(
     "epoch:int train_loss:float train_accuracy:float validation_loss:float validation_accuracy:float test_loss:float"
     " test_accuracy:float"
@@ -89,6 +91,9 @@ DUPLICATES = _columns(
 )
 ALIKE = _columns("alike_pairs:float alike_besides_near:float alike_with_two_labels:float")  # to the network
 LABEL_ERRORS = _columns("split index:int label:int other_split other_index:int other_label:int correlation:float")
+WRONG_LABELS = _columns(
+    "samples:int classes:int true_rate:float chance_mean:float chance_spread:float in_hardest_tenth:float"
+)
 TIMES = _columns("what model milliseconds:float ratio:float against")
 
 STUDY_TABLES = (
@@ -104,7 +109,7 @@ STUDY_TABLES = (
         later=(*CHECKS, "date"),
     ),
     Table("metrics", OF_STUDY | ABOUT_RUNS | METRICS),
-    Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY),
+    Table("accuracy", OF_STUDY | ABOUT_RUNS | ACCURACY | BY_CLASS, later=tuple(BY_CLASS)),
     Table("auc_by_epochs", OF_ENTRY, _columns("epochs_read:int auroc:float")),
     Table("auroc_draws", OF_ENTRY, _columns("auroc:int")),  # in units of 0.0001
     Table("roc", OF_ENTRY, _columns("false_positive_rate:float true_positive_rate:float")),
@@ -119,6 +124,12 @@ STUDY_TABLES = (
 )
 OTHER_TABLES = (
     Table("duplicates", OF_DATASET | DUPLICATES | ALIKE, order=("dataset", "data"), later=tuple(ALIKE)),
+    Table(
+        "wrong_labels",
+        OF_DATASET | _columns("noise rate:float noise_seed:int") | WRONG_LABELS,
+        _columns("correct:int given:int count:int"),
+        order=("dataset", "data", "noise", "rate", "noise_seed"),
+    ),
     Table("label_errors", OF_DATASET | LABEL_ERRORS, order=("dataset", "data")),
     Table("overhead", PROFILED | _columns("line_up detector") | OVERHEAD | ORIGIN, order=BY_PROFILE),
     Table("overhead_terms", PROFILED | TERMS | ORIGIN, order=BY_PROFILE),

@@ -7,6 +7,7 @@ from benchmark.evaluation.backbone_checks import check_columns, keep_checks
 from benchmark.evaluation.detection import detection_rows
 from benchmark.evaluation.duplicate_rows import write_duplicates
 from benchmark.evaluation.merging import merge_plan
+from benchmark.evaluation.noise_rows import NoiseRows
 from benchmark.evaluation.run_rows import Rows, judged_run, run_rows
 from benchmark.runs import Outcome, Plan, Unit
 
@@ -17,6 +18,7 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
     rows: Rows = {table.name: [] for table in STUDY_TABLES}
     is_mislabelled: dict[Unit, np.ndarray] = {}
     done = [unit for unit in plan.units if outcome_of[unit.run_id].error is None]
+    noise = NoiseRows(plan)
     keep_checks(done, plan.sources)
     for unit in done:
         run = judged_run(unit, plan.sources)  # one at a time, since a process may open only so many files
@@ -24,9 +26,11 @@ def evaluate(plan: Plan, outcomes: list[Outcome]) -> None:
         for table, new in run_rows(plan, unit, run).items():
             rows[table] += new
         rows["runs"][-1] |= check_columns(unit, plan.sources)
+        noise.add(unit, run)
     rows |= detection_rows(plan, outcome_of, is_mislabelled)  # of other tables
     order = {unit.run_id: number for number, unit in enumerate(plan.units)}
     rows["metrics"].sort(key=lambda row: order[row["run"]])
     merge_plan(plan, rows)
+    noise.write()
     for unit in {unit.info: unit for unit in is_mislabelled}.values():
         write_duplicates(unit, plan.sources)

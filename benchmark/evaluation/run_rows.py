@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from benchmark.data import AnswerKey
 from benchmark.data.duplicates import TRAIN, Duplicates, duplicates_file, read_duplicates
 from benchmark.disk import open_array, open_arrays, provenance_columns
 from benchmark.evaluation.trust import first_batches_share, first_gradients, log_mixture
 from benchmark.identity import Json, label_of, options_of
+from benchmark.noise import AnswerKey
 from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
 from benchmark.runs import Plan, Sources, Unit
 from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy, correction_metrics
@@ -78,7 +78,7 @@ def describe_run(plan: Plan, unit: Unit, is_mislabelled: np.ndarray | None) -> d
         "dataset": run.dataset,
         "classes": unit.info.num_classes,
         "samples": unit.info.sizes[0],
-        "noise": run.noise.kind,
+        "noise": run.noise.title,
         "rate": run.noise.rate,
         "noise_seed": run.noise.seed,
         "training_seed": run.training.seed,
@@ -133,8 +133,16 @@ def _accuracy(unit: Unit, sources: Sources, history: Json, key: AnswerKey) -> di
     ) | {
         "best_batch_mean": float(batch_means.max()),
         "last_batch_mean": float(batch_means[-1]),
+        **_by_class(is_correct_EN[-1], test, key.clean_labels),
         **_without_twins(is_correct_EN, read_duplicates(duplicates_file(sources.results, unit.info), unit.info.sizes)),
     }
+
+
+def _by_class(is_correct_N: np.ndarray, test_N: np.ndarray, training_N: np.ndarray) -> dict[str, float]:
+    """Mean recall over the classes of the test split, and that of the one with the fewest training samples."""
+    recall = {label: float(is_correct_N[test_N == label].mean()) for label in np.unique(test_N)}
+    rarest = min(recall, key=lambda label: int((training_N == label).sum()))
+    return {"last_balanced": float(np.mean(list(recall.values()))), "last_rarest": recall[rarest]}
 
 
 def _without_twins(is_correct_EN: np.ndarray, found: Duplicates | None) -> dict[str, float]:

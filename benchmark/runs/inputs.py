@@ -4,12 +4,10 @@ import errno
 from concurrent.futures import CancelledError, Executor
 from pathlib import Path
 
-import numpy as np
-
-from benchmark.data.datasets import Dataset, DatasetInfo, missing_file
+from benchmark.data.datasets import DatasetInfo, missing_file
 from benchmark.data.duplicates import duplicates_file, duplicates_sentence, kept_duplicates, read_duplicates
-from benchmark.data.look_alikes import keep_look_alikes
-from benchmark.disk import UNREADABLE, atomic_file, open_arrays
+from benchmark.data.look_alikes import keep_look_alikes, look_alikes_sentence
+from benchmark.disk import UNREADABLE, open_arrays
 from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
 from benchmark.networks.feature_store import open_store
@@ -17,7 +15,7 @@ from benchmark.networks.features import FeatureJob, compute_features
 from benchmark.runs.plan import Plan, Sources
 from benchmark.runs.training_job import dataset_of
 from benchmark.runs.units import Unit, write_log
-from benchmark.wording import dataset_title, network_title
+from benchmark.runs.wrong_labels import write_labels
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -35,10 +33,10 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             continue
         try:
             dataset = dataset_of(any_unit, plan.sources)
+            for unit in {unit.run.noise_id: unit for unit in units}.values():  # first: a noise file may not fit
+                write_labels(unit.run, plan.noise[unit.run.noise_id], dataset, plan.sources.results)
             for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
-            for unit in {unit.run.noise_id: unit for unit in units}.values():
-                _write_labels(unit, plan.sources, dataset)
             duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
             if sentence := duplicates_sentence(duplicates, dataset):
                 progress.say_once(sentence)
@@ -113,17 +111,4 @@ def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:
     splits = open_store(sources.store(unit), unit.info)
     pairs = keep_look_alikes(sources.results.look_alikes(unit.store_id), duplicates, splits)
     if len(pairs):
-        network = network_title(unit.run.backbone.name)
-        found = f"{len(pairs):,} pairs of images look alike to {network}, and may be near duplicates"
-        progress.say_once(f"{dataset_title(unit.info.name)}: {found} (duplicates.csv)")
-
-
-def _write_labels(unit: Unit, sources: Sources, dataset: Dataset) -> None:
-    """The labels that training is given, and the clean ones in a separate file that it never opens."""
-    results, run = sources.results, unit.run
-    clean = {"train": dataset.train.labels, "validation": dataset.validation.labels}
-    given = {split: run.noise.corrupt(labels, unit.info.num_classes, split) for split, labels in clean.items()}
-    given["test"] = dataset.test.labels
-    for path, labels in ((results.answer_key(run.noise_id), clean), (results.given_labels(run.noise_id), given)):
-        with atomic_file(path) as file:
-            np.savez(file, **labels)  # type: ignore[arg-type]  # its stub takes them for allow_pickle
+        progress.say_once(look_alikes_sentence(pairs, unit.info.name, unit.run.backbone.name))

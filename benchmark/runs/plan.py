@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-from benchmark.data import NoiseSettings, noise_named
 from benchmark.data.datasets import DatasetInfo, describe_dataset, missing_file
 from benchmark.disk import ResultsFolder, provenance
 from benchmark.errors import LincBenchError
@@ -16,6 +16,7 @@ from benchmark.networks.backbone import check_name, weights_identity
 from benchmark.record import Signal, open_record, without_parts
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings, Unit, detector_id, joined, signals_for
+from benchmark.runs.wrong_labels import Kinds, kinds_of, noises
 from detectors import Detector
 
 
@@ -56,6 +57,7 @@ class Plan:
     units: tuple[Unit, ...]
     to_train: Mapping[Unit, str]  # with the reason
     sources: Sources
+    noise: Kinds  # what makes the labels wrong, by noise id
     force: bool = False  # train and score what is there already
 
     @cached_property
@@ -134,13 +136,17 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
                 f"{argument} and {names[info.name]} are different data sets, and both are called '{info.name}', so "
                 "their results would be mixed up. Rename one of them, or run one at a time with another --results DIR."
             )
-    units = joined([unit for grid in study.grids for unit in _units_of(study, grid, infos, sources.weights_file)])
-    to_train = {}
+    every_unit, noise = list[Unit](), dict[str, Any]()
+    for grid, kinds in zip(study.grids, kinds_of(study), strict=True):
+        of_grid = list(_units_of(study, grid, infos, kinds, sources.weights_file))
+        noise |= {unit.run.noise_id: kinds[sources.datasets[unit.info]] for unit in of_grid}
+        every_unit += of_grid
+    units, to_train = joined(every_unit), dict[Unit, str]()
     for unit in units:
         with suppress(OSError):  # a record that cannot be read now counts as there: its unit fails later, and no other
             if why := reason_to_train(unit, sources, force):
                 to_train[unit] = why
-    return Plan(study, units, to_train, sources, force)
+    return Plan(study, units, to_train, sources, noise, force)
 
 
 def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
@@ -156,7 +162,13 @@ def reason_to_train(unit: Unit, sources: Sources, force: bool) -> str | None:
     return f"again, to record {', '.join(signal.key for signal in missing)}" if missing else None
 
 
-def _units_of(study: Study, grid: Grid, infos: Mapping[str, DatasetInfo], weights_file: Path | None) -> Iterator[Unit]:
+def _units_of(
+    study: Study,
+    grid: Grid,
+    infos: Mapping[str, DatasetInfo],
+    kinds: Kinds,
+    weights_file: Path | None,
+) -> Iterator[Unit]:
     """First those of all pairs of seeds, then the further trainings of each pair, for averages."""
     check_name(grid.backbone.name)
     backbone = replace(grid.backbone, weights=weights_identity(grid.backbone.name, weights_file))
@@ -169,15 +181,16 @@ def _units_of(study: Study, grid: Grid, infos: Mapping[str, DatasetInfo], weight
     for detector in grid.detectors:
         _check_needs(detector)
     recipes = dict.fromkeys([*grid.recipes, *(detector.training for detector in grid.detectors)])
-    kind = noise_named(grid.noise)
-    axes, further = product(grid.datasets, grid.rates, grid.seeds, recipes), list[Unit]()
-    for argument, rate, (noise_seed, training_seed), recipe in axes:
-        info, noise = infos[argument], NoiseSettings(kind.name, kind.version, rate, noise_seed)
-        noise.check(info.sizes[0], f"training labels of {info.name}")
+    noise_of = [
+        (argument, noise) for argument in grid.datasets for noise in noises(grid, kinds[argument], infos[argument])
+    ]
+    axes, further = product(noise_of, grid.seeds, recipes), list[Unit]()
+    for (argument, noise), (noise_seed, training_seed), recipe in axes:
+        info = infos[argument]
         run = RunSettings(
             dataset=info.name,
             dataset_identity=info.identity,
-            noise=noise,
+            noise=replace(noise, seed=noise_seed if kinds[argument].takes_seed else 0),
             backbone=backbone,
             training=replace(grid.training, seed=training_seed),
             recipe=recipe,

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data import AnswerKey
 from benchmark.disk import UNREADABLE, atomic_file, checksum, is_transient, open_array, read_json, write_json
 from benchmark.errors import LincBenchError
 from benchmark.futures import is_interrupt
 from benchmark.identity import Json, file_digest, settings_of
+from benchmark.noise import AnswerKey
 from benchmark.record import RunRecord, open_record
 from benchmark.statistics.metrics import why_undefined
 from detectors import Detector

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from traceback import format_exception
 
-from benchmark.data import NoiseSettings
 from benchmark.data.datasets import DatasetInfo
 from benchmark.disk import ResultsFolder, slug, write_json, write_text
 from benchmark.identity import Json, digest_of, settings_of
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
+from benchmark.noise import NoiseSettings
 from benchmark.record import RunShape, Signal
 from benchmark.training import Recipe, TrainingSettings
 from detectors import Detector
@@ -34,7 +34,7 @@ class RunSettings:
     def run_id(self) -> str:
         noise, seeds = self.noise, f"n{self.noise.seed}-t{self.training.seed}"
         digest = digest_of(settings_of(self))
-        return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
+        return slug(f"{self.dataset}-{noise.title}-{noise.rate:g}-{seeds}-{self.recipe.name}-{digest}")
 
     def _settings_without_seeds_and_recipe(self) -> Json:
         common = settings_of(self)
@@ -70,7 +70,7 @@ class RunSettings:
     def noise_id(self) -> str:
         noise = self.noise
         digest = digest_of({"data set": self.dataset_identity, "noise": settings_of(noise)})
-        return slug(f"{self.dataset}-{noise.kind}-{noise.rate:g}-n{noise.seed}-{digest}")
+        return slug(f"{self.dataset}-{noise.title}-{noise.rate:g}-n{noise.seed}-{digest}")
 
 
 @dataclass(frozen=True)

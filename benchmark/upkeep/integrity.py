@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from benchmark.data import NoiseSettings
 from benchmark.disk import OLD, PARTIAL, TABLES, UNREADABLE, ResultsFolder, find_damage, is_transient, open_arrays
 from benchmark.disk.tables import OtherColumnsError, read_table, unknown_runs
 from benchmark.errors import LincBenchError
 from benchmark.identity import Json, digest_of
 from benchmark.networks import Backbone
+from benchmark.noise import NoiseSettings
 from benchmark.record import open_record, read_metadata
 from benchmark.runs import RunSettings
 from benchmark.runs.scores import read_scores

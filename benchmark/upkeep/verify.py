@@ -136,7 +136,7 @@ def make_again(choices: Sequence[Choice], executor: Executor, progress: Progress
     with TemporaryDirectory() as folder:
         sources = replace(original.sources, results=ResultsFolder(Path(folder)))
         units = joined(unit for choice in choices for unit in choice.units)
-        plan = Plan(original.study, units, dict.fromkeys(units, "from nothing"), sources)
+        plan = Plan(original.study, units, dict.fromkeys(units, "from nothing"), sources, original.noise)
         outcomes = run_study(plan, executor, progress)
         for outcome in (outcome for outcome in outcomes if outcome.reasons):
             progress.say(f"failed: {outcome.run_id}: {'; '.join(outcome.reasons)}")

@@ -1,0 +1,55 @@
+"""Which labels of a run are wrong: planned for each data set of a grid, written once for all runs that share them."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from benchmark.data.datasets import Dataset, DatasetInfo
+from benchmark.disk import ResultsFolder, atomic_file
+from benchmark.noise import NoiseKind, NoiseSettings, Samples, noise_named
+from benchmark.noise.flips import write_flips
+from benchmark.runs.studies import Grid, Study
+from benchmark.runs.units import RunSettings
+
+CHANCE = "chance"  # of being wrong, sample by sample of training, beside the correct labels
+
+
+Kinds = Mapping[str, NoiseKind]
+
+
+def kinds_of(study: Study) -> Iterator[Kinds]:
+    """What makes the labels wrong in each grid, by data set; what a kind reads from a data set's file is read once."""
+    known: dict[tuple[str, str], NoiseKind] = {}
+    for grid in study.grids:
+        for argument in grid.datasets:
+            if (grid.noise, argument) not in known:
+                known[grid.noise, argument] = noise_named(grid.noise).of_dataset(argument)
+        yield {argument: known[grid.noise, argument] for argument in grid.datasets}
+
+
+def noises(grid: Grid, kind: NoiseKind, info: DatasetInfo) -> Iterator[NoiseSettings]:
+    """At each rate of the grid, or at the kind's own; with the first seed."""
+    for rate in grid.rates if kind.own_rate is None else (kind.own_rate,):
+        noise = NoiseSettings(kind.name, kind.version, rate, source=kind.source)
+        noise.check(info.sizes[0], f"training labels of {info.name}")
+        kind.check_rate(rate)
+        yield noise
+
+
+def write_labels(run: RunSettings, kind: NoiseKind, dataset: Dataset, results: ResultsFolder) -> None:
+    """The labels that training is given, the correct ones in a file that it never opens, and the flip file."""
+    splits = {"train": dataset.train, "validation": dataset.validation}
+    correct = {name: split.labels for name, split in splits.items()}
+    sizes = {name: len(labels) for name, labels in correct.items()}
+    images = tuple(split.images for split in splits.values())
+    samples = Samples(sizes, np.concatenate(list(correct.values())), dataset.info.num_classes, images)
+    noise, wrong = run.noise, kind.corrupt(samples, run.noise.rate, run.noise.seed)
+    given = {**wrong.given, "test": dataset.test.labels}
+    answers = dict(correct)
+    if wrong.chances is not None:
+        answers[CHANCE] = wrong.chances[: sizes["train"]].astype(np.float32)
+    for path, labels in ((results.answer_key(run.noise_id), answers), (results.given_labels(run.noise_id), given)):
+        with atomic_file(path) as file:
+            np.savez(file, **labels)  # type: ignore[arg-type]  # its stub takes them for allow_pickle
+    about = {"dataset": run.dataset, "noise": noise.title, "rate": noise.rate, "seed": noise.seed}
+    write_flips(results.flips(run.noise_id), samples, about, wrong)
