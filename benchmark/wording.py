@@ -25,6 +25,11 @@ def network_title(name: str) -> str:
     return _NETWORKS.get(name, name)
 
 
+def list_of(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
 def ordinal(number: int) -> str:
     is_teen = number % 100 in (11, 12, 13)
     return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

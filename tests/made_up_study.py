@@ -48,7 +48,7 @@ def made_up_study(
             if recipe == "linc":
                 _trust_rows(rows, about, rng)
     tables = {table.name: _complete(pd.DataFrame(rows[table.name]), table.columns) for table in STUDY_TABLES}
-    for name in ("duplicates", "label_errors"):
+    for name in ("duplicates", "label_errors", "wrong_labels"):
         tables[name] = _complete(pd.DataFrame({"dataset": list(datasets)}), TABLES[name].columns)
     better = tables["metrics"][["auroc", "auroc_low", "auroc_high"]].add(0.01).clip(upper=1)
     return tables | {"averaged": tables["metrics"].assign(runs_averaged=3, **better)}

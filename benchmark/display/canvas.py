@@ -142,13 +142,13 @@ def _columns(axes: list[Axes]) -> int:
     return 1 if grid is None else grid.ncols
 
 
-def heat_map(axis: Axes, table: pd.DataFrame, number: str, limit: float) -> AxesImage:
-    """A heat map from −limit to limit with a number in each cell."""
+def heat_map(axis: Axes, table: pd.DataFrame, number: str, limit: float, centre: float = 0.0) -> AxesImage:
+    """A heat map from centre − limit to centre + limit with a number in each cell."""
     values = table.to_numpy(dtype=float)
-    image = axis.imshow(values, cmap="PuOr_r", vmin=-limit, vmax=limit)
+    image = axis.imshow(values, cmap="PuOr_r", vmin=centre - limit, vmax=centre + limit)
     for (row, column), value in np.ndenumerate(values):
         text = number.format(value).replace("-", "−") if np.isfinite(value) else "–"
-        colour = "white" if abs(value) > 0.65 * limit else "black"
+        colour = "white" if abs(value - centre) > 0.65 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)
     axis.tick_params(length=0)
     return image

@@ -18,6 +18,7 @@ from benchmark.drawings.detection import (
     every_two,
     roc_curves,
 )
+from benchmark.drawings.noise import by_noise_kind
 from benchmark.drawings.rows_to_draw import (
     FAMILY,
     PROTOCOL,
@@ -44,6 +45,7 @@ class Kind:
     first_seed: bool = False
     has_cells: bool = False  # in colours that text stands on
     of_changes: bool = False  # shows what the changes of an ablation do
+    of_noise: bool = False  # compares kinds of noise
 
 
 LINC = reference.DETECTOR
@@ -87,6 +89,15 @@ KINDS = (
         auc_by_rate,
         ("metrics",),
         f"AUROC of every detector over the nominal noise rate: a dot per run, a line through the means; {LINC} in grey",
+    ),
+    Kind(
+        by_noise_kind,
+        ("metrics",),
+        "AUROC of every detector under every kind of noise, as means over pairs of seeds, then over data sets; the "
+        f"best under {reference.NOISE} noise first, and kinds that were measured on other data apart",
+        apart=(),
+        has_cells=True,
+        of_noise=True,
     ),
     Kind(
         trust_histograms,
@@ -151,15 +162,17 @@ KINDS = (
 def study_drawings(tables: Mapping[str, pd.DataFrame]) -> Iterator[Drawing]:
     """Every figure that the study may have; what has nothing to show is found when it is drawn.
 
-    An ablation has those that show its changes; its usual setting is that of another study.
+    An ablation has those that show its changes, a study of several kinds of noise those that compare them; their
+    usual settings are those of another study.
     """
     rows_of = {name: tables[name] for kind in KINDS for name in kind.reads}
     filled = [rows[list(FAMILY)] for rows in rows_of.values() if not rows.empty]
     if not filled:
         return
+    has_kinds = not is_ablation(tables["accuracy"]) and tables["metrics"]["noise"].nunique() > 1
     examples, taken = pd.concat(filled).drop_duplicates(), set[str]()
     for kind in KINDS:
-        if is_ablation(tables["accuracy"]) and not kind.of_changes:
+        if (is_ablation(tables["accuracy"]) and not kind.of_changes) or (has_kinds and not kind.of_noise):
             continue
         separate = families(examples, kind.apart) if kind.apart else {"": examples}
         for family, example in separate.items():

@@ -163,8 +163,9 @@ def _address(dataset: str, alike: pd.Series, metric: str, epochs: str) -> tuple[
 
 def _comes_first(address: tuple[str, ...], detectors: int) -> tuple[bool | int, ...]:
     """The larger, the better for the view that a reader sees first."""
-    data, _, rate, _, line_up, metric, _, epochs = address
+    data, noise, rate, _, line_up, metric, _, epochs = address
     is_usual = line_up == reference.LINE_UP and metric == "auroc" and epochs == ALL_EPOCHS
+    is_usual = is_usual and noise == reference.NOISE
     return is_usual, data == ALL, float(rate) == reference.RATE, detectors
 
 

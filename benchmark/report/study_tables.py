@@ -8,6 +8,7 @@ import pandas as pd
 from benchmark import reference
 from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
 from benchmark.report.duplicate_tables import duplicates_group
+from benchmark.report.noise_tables import noise_groups
 from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
 from benchmark.statistics.hierarchical import EQUIVALENT
 from benchmark.wording import (
@@ -52,6 +53,7 @@ def study_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
             f"{reference.DETECTOR} as a corrector",
             _per_setting(tables["corrections"], f"{reference.DETECTOR} as a corrector", corrections_table),
         ),
+        **noise_groups(tables),
         "duplicates": duplicates_group(tables["duplicates"], tables["label_errors"]),
     }
     return {name: group for name, group in groups.items() if group.tables}

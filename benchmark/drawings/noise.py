@@ -1,0 +1,37 @@
+"""The figure of a study with several kinds of noise."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchmark.display.canvas import heat_map, panels
+from benchmark.statistics.noise_kinds import in_order
+from benchmark.wording import dataset_title
+
+
+def by_noise_kind(metrics: pd.DataFrame) -> Figure | None:
+    """AUROC of every detector under every kind of noise, as means over data sets; kinds on other data stand apart."""
+    rows = metrics[metrics["status"] == "ok"]
+    if rows["noise"].nunique() < 2:
+        return None
+    tables = kinds_by_data(rows)
+    order = tables[0][1].iloc[:, 0].sort_values(ascending=False, kind="stable").index
+    widths = [len(table.columns) for _, table in tables]
+    size = (0.75 * max(widths) + 0.4, 0.7 + 0.24 * len(order))
+    figure, axes = panels(len(tables), size, margin=1.5, columns=len(tables), sharey=True)
+    for axis, (title, table) in zip(axes, tables, strict=True):
+        heat_map(axis, table.reindex(order), "{:.2f}", limit=0.25, centre=0.75)
+        axis.set_xticks(range(len(table.columns)), [name.replace(":", ":\n") for name in table.columns], rotation=30)
+        axis.set_yticks(range(len(order)), order)
+        axis.set(title=title, aspect="auto")
+    return figure
+
+
+def kinds_by_data(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Detectors × kinds: a table for each set of data sets that kinds were measured on, the usual kind in the first."""
+    means = rows.groupby(["noise", "dataset", "detector"])["auroc"].mean()
+    tables: dict[tuple[str, ...], dict[str, pd.Series]] = {}
+    for noise in in_order(rows["noise"]):
+        of_kind = means[noise].unstack("dataset")
+        complete = of_kind.dropna()  # a mean over fewer data sets would be of others
+        tables.setdefault(tuple(of_kind.columns), {})[noise] = complete.mean(axis=1)
+    return [(", ".join(map(dataset_title, datasets)), pd.DataFrame(columns)) for datasets, columns in tables.items()]

@@ -1,0 +1,100 @@
+"""What a report says of a study with several kinds of noise, from made-up rows."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.drawings.kinds import study_drawings
+from benchmark.report.noise_tables import noise_groups
+from benchmark.report.study_tables import study_groups
+from tests.made_up_study import made_up_study
+
+DATA = {"digits": 1259, "bloodmnist": 400}
+
+
+@pytest.fixture(scope="module")
+def study() -> dict[str, pd.DataFrame]:
+    """Symmetric noise, noise under which the ranking of detectors turns over, and labels of people on one data set."""
+    tables = made_up_study(DATA, (0.2,))
+    kinds = {"symmetric": 1.0, "boundary": -1.0, "given:worse": 1.0}
+    turned: dict[str, Any] = {}
+    for name, rows in tables.items():
+        if "noise" not in rows or name == "wrong_labels":
+            continue
+        parts = []
+        for noise, sign in kinds.items():
+            part = rows.assign(noise=noise, setting=rows["setting"] + noise, protocol=noise)
+            part["run"] = part["run"] + noise
+            if noise == "given:worse":
+                part = part[part["dataset"] == "digits"].assign(dataset="cifar", rate=0.4)
+            if "auroc" in part:
+                scale = 10_000 if name == "auroc_draws" else 1
+                part["auroc"] = (0.8 * scale + sign * (part["auroc"] - 0.8 * scale)).astype(part["auroc"].dtype)
+            parts.append(part)
+        turned[name] = pd.concat(parts, ignore_index=True)
+    accuracy = turned["accuracy"]
+    gain = np.where(accuracy["recipe_name"] == "linc", np.where(accuracy["noise"] == "boundary", -0.03, 0.05), 0.0)
+    turned["accuracy"] = accuracy.assign(last_test=0.7 + gain, last_balanced=0.6 + gain, last_rarest=0.4 - gain)
+    confusion = [(0, 0, 80), (1, 1, 70), (0, 1, 15), (1, 0, 5)]
+    turned["wrong_labels"] = pd.DataFrame(
+        {"dataset": "digits", "data": "d", "noise": noise, "rate": 0.2, "noise_seed": 0, "samples": 170, "classes": 2,
+         "true_rate": 0.118, "chance_mean": 0.2, "chance_spread": 0.1, "in_hardest_tenth": 0.3,
+         "correct": correct, "given": given, "count": count}
+        for noise in ("symmetric", "boundary") for correct, given, count in confusion
+    )  # fmt: skip
+    return tables | turned
+
+
+def test_a_study_of_one_kind_has_no_such_tables() -> None:
+    assert not noise_groups(made_up_study())
+
+
+def test_detectors_by_kind_with_rank_correlations(study: dict[str, pd.DataFrame]) -> None:
+    ((title, table),) = noise_groups(study)["noise-kinds"].tables
+    assert list(table.columns) == ["detector", "symmetric", "boundary", "given:worse"]
+    assert "given:worse on cifar" in title
+    assert table["detector"].iloc[0] == "LiNC"
+    last = table.iloc[-1]
+    assert last["detector"] == "rank correlation"
+    assert last["boundary"].startswith("-1.00") or last["boundary"].startswith("-0.9"), "the ranking is turned over"
+    assert last["given:worse"].startswith(("1.00", "0.9")), "on other data it is the same"
+
+
+def test_the_findings_are_sentences_from_the_rows(study: dict[str, pd.DataFrame]) -> None:
+    notes = " ".join(noise_groups(study)["noise-kinds"].notes)
+    assert "Who falls most from symmetric noise on the same data? LiNC (" in notes
+    assert "given" not in notes.partition("Who falls most")[2].partition("?")[0], "other data are not compared"
+    assert "Where does LiNC stand among 5? 1st for symmetric (best: LiNC), 5th for boundary" in notes
+    assert "+5.0 for symmetric, -3.0 for boundary and +5.0 for given:worse" in notes
+
+
+def test_accuracy_by_kind(study: dict[str, pd.DataFrame]) -> None:
+    ((_, table),) = noise_groups(study)["noise-accuracy"].tables
+    boundary = table.set_index("noise").loc["boundary"]
+    assert boundary["accuracy"] == "-3.0 [-3.0, -3.0]"
+    assert boundary["recall, rarest class"] == "+3.0 [+3.0, +3.0]"
+    assert boundary["runs"] == 4
+
+
+def test_what_each_kind_is(study: dict[str, pd.DataFrame]) -> None:
+    ((_, table),) = noise_groups(study)["wrong-labels"].tables
+    assert list(table["noise"]) == ["boundary", "symmetric"]
+    row = table.iloc[0]
+    assert (row["most confused"], row["in the hardest tenth"], row["nominal"]) == ("0 → 1, 75%", "30%", "20.0%")
+    assert row["chance"] == "0.200 ± 0.100"
+
+
+def test_one_figure_compares_the_kinds(study: dict[str, pd.DataFrame]) -> None:
+    assert [drawing.name for drawing in study_drawings(study)] == ["by_noise_kind"]
+    (drawing,) = study_drawings(study)
+    figure = drawing.draw(*drawing.rows)
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["BloodMNIST, digits", "cifar"]
+    assert "by_noise_kind" not in [
+        drawing.name for drawing in study_drawings(made_up_study()) if drawing.draw(*drawing.rows)
+    ]
+
+
+def test_groups_are_part_of_the_study(study: dict[str, pd.DataFrame]) -> None:
+    assert {"noise-kinds", "noise-accuracy", "wrong-labels"} <= set(study_groups(study))
