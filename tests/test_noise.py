@@ -215,7 +215,7 @@ def two_labels(path: Path, **changes: np.ndarray) -> Path:
 
 def test_given_labels_are_those_of_the_file(tmp_path: Path) -> None:
     path = two_labels(tmp_path / "digits2.npz")
-    kind = noise_named("given:train_labels_people").of_dataset(str(path))
+    kind = noise_named("given:train_labels_people").of_dataset(str(path), None)
     assert kind.own_rate == 0.2
     assert not kind.takes_rate
     digits = load_digits()
@@ -229,7 +229,7 @@ def test_given_labels_are_those_of_the_file(tmp_path: Path) -> None:
 def test_given_labels_of_a_csv_are_another_column(tmp_path: Path, images: Callable[..., Path]) -> None:
     rows = [f"{i}.png,{'ab'[i % 2]},{'ba'[i % 2] if i % 4 == 0 else 'ab'[i % 2]}" for i in range(40)]
     path = images(tmp_path, ["path,label,rater", *rows])
-    kind = noise_named("given:rater").of_dataset(str(path))
+    kind = noise_named("given:rater").of_dataset(str(path), None)
     assert 0.15 < kind.own_rate < 0.35
     assert {split: len(labels) for split, labels in kind.labels.items()} == {"train": 28, "validation": 4}
 
@@ -256,15 +256,15 @@ def refusal(act: Callable[[], object]) -> str:
 def test_labels_of_people_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path = two_labels(tmp_path / "a.npz")
     assert "has no labels train_labels_expert" in refusal(
-        lambda: noise_named("given:train_labels_expert").of_dataset(str(path))
+        lambda: noise_named("given:train_labels_expert").of_dataset(str(path), None)
     )
     short = two_labels(tmp_path / "b.npz", train_labels_people=np.zeros(7, dtype=np.int64))
     assert "7 labels in train_labels_people for 1,200 images" in refusal(
-        lambda: noise_named("given:train_labels_people").of_dataset(str(short))
+        lambda: noise_named("given:train_labels_people").of_dataset(str(short), None)
     )
     odd = two_labels(tmp_path / "c.npz", train_labels_people=np.full(1200, 12))
-    assert "the label 12" in refusal(lambda: noise_named("given:train_labels_people").of_dataset(str(odd)))
-    assert "second key of an .npz" in refusal(lambda: noise_named("given:rater").of_dataset("breastmnist"))
+    assert "the label 12" in refusal(lambda: noise_named("given:train_labels_people").of_dataset(str(odd), None))
+    assert "second key of an .npz" in refusal(lambda: noise_named("given:rater").of_dataset("breastmnist", None))
 
 
 @pytest.mark.parametrize(
@@ -393,6 +393,45 @@ def test_wrong_labels_of_people_are_trained_on(tmp_path: Path, without_report: N
     assert main(train(data, results, "--given-labels", "train_labels_people")) == 0
     row = read_table(ResultsFolder(results), "runs").iloc[0]
     assert (row["noise"], row["rate"], row["true_rate"], row["noise_seed"]) == ("given:people", 0.2, 0.2, 0)
+
+
+def test_images_of_no_class_are_found_as_wrong(tmp_path: Path, without_report: None) -> None:
+    """Some images are those of another data set: the same for cached features and for live images."""
+    data, results = two_labels(tmp_path / "digits2.npz"), tmp_path / "out"
+    images = np.random.default_rng(0).integers(0, 255, (500, 28, 28, 3), dtype=np.uint8)
+    np.savez(tmp_path / "grass.npz", **medmnist_arrays(np.arange(500) % 2, images, 400, 60))
+    command = train(
+        data, results, "--noise", f"open-set:{tmp_path / 'grass.npz'}", "--rate", "0.1", "--detector", "LiNC"
+    )
+    assert main([*command, "--detector", "nearest neighbours"]) == 0
+    runs, metrics = (read_table(ResultsFolder(results), name) for name in ("runs", "metrics"))
+    assert set(runs["noise"]) == {"open-set:grass"}
+    assert set(runs["true_rate"]) == {0.1}
+    assert metrics["status"].eq("ok").all()
+    labels = np.load(next((results / "labels").iterdir()))
+    place = labels["train_replaced"]
+    assert (place >= 0).sum() == len(set(place[place >= 0])) == 120
+    assert (labels["validation_replaced"] >= 0).sum() == 30
+    embedding = np.load(next(results.glob("runs/*standard*/embedding.npy")))
+    nearest = np.sort(np.linalg.norm(embedding[:, None] - embedding[place >= 0][None, :60], axis=2), axis=1)[:, 5]
+    assert detection_metrics(place >= 0, -nearest)["auroc"] > 0.99, "they look like each other and like nothing else"
+    rows = read_table(ResultsFolder(results), "wrong_labels")
+    assert rows.loc[rows["correct"] == -1, "count"].sum() == 120
+    assert main([*command, "--plain", "--batch-size", "32", "--epochs", "1"]) == 0
+    (flips,) = (path for path in (results / "flips").iterdir())
+    assert "run --noise open-set:grass --rate 0.1 --noise-seed 0" in refusal(lambda: noise_named(f"file:{flips}"))
+
+
+def test_open_set_noise_that_cannot_be_is_refused(tmp_path: Path, fails: Callable[..., str]) -> None:
+    data, results = two_labels(tmp_path / "digits2.npz"), tmp_path / "out"
+    images = np.zeros((40, 8, 8), dtype=np.uint8)
+    np.savez(tmp_path / "few.npz", **medmnist_arrays(np.arange(40) % 2, images, 20, 10))
+    command = train(data, results, "--noise", f"open-set:{tmp_path / 'few.npz'}", "--rate", "0.1")
+    assert "has 20 images to replace 120 of the train split" in fails(*command)
+    assert "of digits2 itself" in fails(*train(data, results, "--noise", f"open-set:{data}")).replace(
+        str(data), "digits2"
+    )
+    assert "Name it after a colon" in fails(*train(data, results, "--noise", "open-set"))
 
 
 def test_wrong_labels_that_do_not_fit_end_in_a_sentence_and_nothing_is_written(

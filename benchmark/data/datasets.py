@@ -109,7 +109,7 @@ def load_dataset(name: str, data_root: Path | None = None) -> Dataset:
     raise unknown_name("data set", name, [*known_datasets(), "path/to/file.npz", "path/to/file.csv", "path/to/folder"])
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)  # open-set noise reads two in turn
 def load_dataset_once(name: str, data_root: Path | None, info: DatasetInfo) -> Dataset:
     """The data set that `info` was read from, once per process."""
     dataset = load_dataset(name, data_root)

@@ -1,9 +1,11 @@
 """The figure of a study with several kinds of noise."""
 
+from textwrap import fill
+
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmark.display.canvas import heat_map, panels
+from benchmark.display.canvas import LABEL_WIDTH, heat_map, label_margin, panels
 from benchmark.statistics.noise_kinds import in_order
 from benchmark.wording import dataset_title
 
@@ -16,13 +18,16 @@ def by_noise_kind(metrics: pd.DataFrame) -> Figure | None:
     tables = kinds_by_data(rows)
     order = tables[0][1].iloc[:, 0].sort_values(ascending=False, kind="stable").index
     widths = [len(table.columns) for _, table in tables]
-    size = (0.75 * max(widths) + 0.4, 0.7 + 0.24 * len(order))
-    figure, axes = panels(len(tables), size, margin=1.5, columns=len(tables), sharey=True)
+    labels = [fill(str(label), LABEL_WIDTH) for label in order]
+    margin, lines = label_margin(labels)
+    size = (0.55 * max(widths) + 0.4, 0.9 + (0.12 + 0.12 * lines) * len(order))
+    figure, axes = panels(len(tables), size, margin=margin, columns=len(tables), sharey=True)
     for axis, (title, table) in zip(axes, tables, strict=True):
         heat_map(axis, table.reindex(order), "{:.2f}", limit=0.25, centre=0.75)
-        axis.set_xticks(range(len(table.columns)), [name.replace(":", ":\n") for name in table.columns], rotation=30)
-        axis.set_yticks(range(len(order)), order)
-        axis.set(title=title, aspect="auto")
+        names = [name.replace(":", ":\n") for name in table.columns]
+        axis.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
+        axis.set_yticks(range(len(order)), labels)
+        axis.set(title=fill(title, 9 * max(widths)), aspect="auto")
     return figure
 
 

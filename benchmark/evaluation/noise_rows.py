@@ -38,7 +38,7 @@ class NoiseRows:
         noise_id, sources = unit.run.noise_id, self.plan.sources
         if noise_id not in self.rows_of:
             about = _about(unit, run) | _chances(unit, sources)
-            self.rows_of[noise_id] = [about | row for row in _confusion(run, unit.info.num_classes)]
+            self.rows_of[noise_id] = [about | row for row in _confusion(run)]
             self.wrong_of[noise_id] = unit.info, run.is_mislabelled
         if self.has_several_kinds and unit.info not in self.hardness_of and EMBEDDING in run.record and unit.store_id:
             self.hardness_of[unit.info] = _hardness(run, unit.info, sources.results.hardness(unit.store_id))
@@ -66,12 +66,13 @@ def _about(unit: Unit, run: JudgedRun) -> Json:
     }
 
 
-def _confusion(run: JudgedRun, classes: int) -> list[Json]:
-    counts_KK = np.zeros((classes, classes), dtype=int)
-    np.add.at(counts_KK, (run.key.clean_labels, run.record.given_labels), 1)
+def _confusion(run: JudgedRun) -> list[Json]:
+    """Images of no class have the correct label -1."""
+    pairs_NK = np.stack([run.key.labels_that_are_right, run.record.given_labels], axis=1)
+    pairs, counts = np.unique(pairs_NK, axis=0, return_counts=True)
     return [
-        {"correct": int(correct), "given": int(given), "count": int(counts_KK[correct, given])}
-        for correct, given in np.argwhere(counts_KK)
+        {"correct": correct, "given": given, "count": count}
+        for (correct, given), count in zip(pairs.tolist(), counts.tolist(), strict=True)
     ]
 
 

@@ -160,7 +160,7 @@ def _corrections(run: JudgedRun, recipe: LiNCRecipe, unit: Unit) -> list[Json]:
     """
     if (np.asarray(run.record[COMPONENT]) < 0).all() and not recipe.may_abstain:
         return []
-    record, clean = run.record, run.key.clean_labels
+    record, clean = run.record, run.key.labels_that_are_right
     arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
     phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}
     groups = {"all": np.ones(len(clean), dtype=bool)} | {str(label): clean == label for label in np.unique(clean)}

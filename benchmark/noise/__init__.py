@@ -8,6 +8,7 @@ from benchmark.noise.by_class import Asymmetric, Pair, Symmetric, SymmetricInclu
 from benchmark.noise.flips import FromFile
 from benchmark.noise.given import Given
 from benchmark.noise.instance import Instance
+from benchmark.noise.open_set import OpenSet
 from benchmark.noise.settings import AnswerKey, NoiseSettings
 
 NOISE_KINDS: tuple[type[NoiseKind], ...] = (
@@ -18,6 +19,7 @@ NOISE_KINDS: tuple[type[NoiseKind], ...] = (
     Instance,
     Boundary,
     Annotators,
+    OpenSet,
     Given,
     FromFile,
 )

@@ -4,10 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from benchmark.data.datasets import DatasetInfo
 from benchmark.data.image_files import Images
 from benchmark.errors import LincBenchError
 from benchmark.noise.pixels import small_images
@@ -50,6 +52,7 @@ class WrongLabels:
     """What a kind made of the labels of each split."""
 
     given: Mapping[str, np.ndarray]
+    replaced: Mapping[str, np.ndarray] | None = None  # the number of another data set's image in its place, or -1
     chances: np.ndarray | None = None  # N: of being wrong, if the kind has one for each sample
 
 
@@ -71,9 +74,14 @@ class NoiseKind(ABC):
         hint = f"one of {cls.options}" if cls.options else "nothing"
         raise LincBenchError(f"'{cls.name}' noise takes {hint} after a colon; it was given '{option}'.")
 
-    def of_dataset(self, argument: str) -> "NoiseKind":
-        """With what it reads from a data set's own file, if anything."""
+    def of_dataset(self, argument: str, data_root: Path | None) -> "NoiseKind":
+        """With what it reads for a data set, if anything: other labels from its file, or another data set."""
         return self
+
+    @property
+    def foreign(self) -> tuple[DatasetInfo, str] | None:
+        """Another data set whose images take the places of some, and the name or path that loads it."""
+        return None
 
     @property
     def source(self) -> str:
@@ -134,7 +142,7 @@ class ChanceNoise(NoiseKind):
         uniform_N = np.concatenate([draws[split].random(size) for split, size in samples.sizes.items()])
         given_N = (uniform_N[:, None] > chances_NK.cumsum(axis=1)[:, :-1]).sum(axis=1)
         chance_N = 1 - chances_NK[np.arange(len(given_N)), samples.labels]
-        return WrongLabels(samples.by_split(given_N), chance_N)
+        return WrongLabels(samples.by_split(given_N), chances=chance_N)
 
 
 def one_hot(labels_N: np.ndarray, num_classes: int) -> np.ndarray:

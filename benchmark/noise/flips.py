@@ -21,9 +21,11 @@ FORMAT = "LiNC-Bench flips 1"
 
 
 def write_flips(path: Path, samples: Samples, about: Mapping[str, Json], wrong: WrongLabels) -> None:
-    """`about` is what people read: data set, kind, rate and seed."""
+    """`about` is what people read: data set, kind, rate and seed. Replaced images are listed, and not read again."""
     flips = {split: _flips(labels, wrong.given[split]) for split, labels in samples.by_split(samples.labels).items()}
     content = {"classes": samples.num_classes, "correct_labels": labels_digest(samples), "flips": flips}
+    if wrong.replaced is not None:
+        content["replaced"] = {split: _replaced(number_N) for split, number_N in wrong.replaced.items()}
     write_json(path, {"format": FORMAT, **about, **content, "digest": digest_of(content)})
 
 
@@ -31,6 +33,11 @@ def labels_digest(samples: Samples) -> str:
     """Changes with any correct label, the number of classes or the sizes of the splits."""
     sizes = repr((samples.num_classes, *samples.sizes.values())).encode()
     return f"sha256:{bytes_digest((sizes, samples.labels.astype('<i8').tobytes()))}"
+
+
+def _replaced(number_N: np.ndarray) -> Json:
+    at = np.flatnonzero(number_N >= 0)
+    return {"index": at.tolist(), "image": number_N[at].tolist()}
 
 
 def _flips(correct_N: np.ndarray, given_N: np.ndarray) -> Json:
@@ -95,6 +102,11 @@ def read_flips(path: Path) -> FromFile:
         if not isinstance(file, dict) or file.get("format") != FORMAT:
             raise ValueError("it does not say so")
         content = {key: file[key] for key in ("classes", "correct_labels", "flips")}
+        if "replaced" in file:
+            raise LincBenchError(
+                f"{path} lists images of another data set, which are drawn from the seed alone: run --noise "
+                f"{file['noise']} --rate {file['rate']} --noise-seed {file['seed']} instead."
+            )
         if digest_of(content) != file["digest"]:
             raise ValueError("its digest is not that of its content: it is damaged, or was changed by hand")
         kind, rate, classes = str(file["noise"]), float(file["rate"]), int(file["classes"])

@@ -6,6 +6,7 @@ that go on after it (`train_labels_worse`, with `val_labels_worse` beside it). I
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +33,7 @@ class Given(NoiseKind):
             raise LincBenchError("Which labels did people give? Name their key or column: --given-labels NAME.")
         return cls(option)
 
-    def of_dataset(self, argument: str) -> "Given":
+    def of_dataset(self, argument: str, data_root: Path | None) -> "Given":
         labels, correct = other_labels(argument, self.column)
         return replace(self, labels=labels, correct=correct)
 

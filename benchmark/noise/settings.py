@@ -9,6 +9,7 @@ from benchmark.disk import open_arrays
 from benchmark.errors import LincBenchError
 from benchmark.identity import later
 
+REPLACED = "replaced"  # which training images are, beside the clean labels
 REDRAWN = "symmetric-inclusive"  # the kind that leaves labels right by chance, also at a rate of 1
 
 
@@ -49,12 +50,18 @@ class AnswerKey:
 
     clean_labels: np.ndarray
     clean_validation_labels: np.ndarray
+    is_replaced: np.ndarray | None = None  # training images that are those of another data set
 
     @classmethod
     def read(cls, path: Path) -> "AnswerKey":
         with open_arrays(path) as labels:
-            return cls(labels["train"], labels["validation"])
+            return cls(labels["train"], labels["validation"], labels.get(REPLACED))
+
+    @property
+    def labels_that_are_right(self) -> np.ndarray:
+        """The clean ones, or -1 for images that are of no class."""
+        return self.clean_labels if self.is_replaced is None else np.where(self.is_replaced, -1, self.clean_labels)
 
     def is_mislabelled(self, given_labels: np.ndarray) -> np.ndarray:
         """A label is wrong if it differs from the clean one; having been redrawn is not enough."""
-        return given_labels != self.clean_labels
+        return given_labels != self.labels_that_are_right

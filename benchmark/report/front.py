@@ -34,6 +34,7 @@ MORE = {
     "every_two": "Every two detectors compared",
     "auc_by_epochs": "AUROC by the number of epochs read",
     "auc_by_rate": "AUROC by noise rate",
+    "by_noise_kind": "AUROC by kind of noise",
     "roc_curves": "ROC curves",
     "gain_heat_map": f"What {DETECTOR} adds to accuracy, by data set and noise rate",
     "variants": f"What each change of {DETECTOR} does",

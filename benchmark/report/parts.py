@@ -82,9 +82,11 @@ class StudyPart(Part):
         return study_groups(self.rows) | study_paper_groups(self.rows)
 
     def shown(self) -> list[Group]:
-        """What each change does; summaries of a study with several settings; of one, all of detection and accuracy."""
+        """What each change does, or kinds of noise; summaries of several settings; of one, detection and accuracy."""
         if "variants" in self.groups:
             return [self.groups["variants"]]
+        if "noise-kinds" in self.groups:
+            return [self.groups[name] for name in ("noise-kinds", "noise-accuracy", "wrong-labels")]
         groups = summary_groups(self.rows)
         summaries, single = ("summary", "averaged", "accuracy-summary"), ("auc", "averaged", "accuracy")
         names = summaries if {"summary", "accuracy-summary"} & set(groups) else single

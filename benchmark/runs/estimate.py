@@ -19,13 +19,14 @@ IMAGES, CLASSES = 16, 10  # in the batch; the number of classes hardly changes t
 def estimate(plan: Plan, workers: int) -> tuple[float, int]:
     """Seconds, and bytes on disk."""
     seconds, size = 0.0, 0
-    stores = set(plan.stores_to_compute().values())
+    for unit, info in plan.stores_to_compute().values():
+        cost = measure(unit.run.backbone, unit.run.training.plain)
+        seconds += sum(info.sizes) * cost.prefix_seconds / workers
+        itemsize = np.dtype(unit.run.backbone.feature_dtype).itemsize
+        size += int(sum(info.sizes) * cost.feature_numbers * itemsize)
     for unit in plan.to_train:
         shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
         cost = measure(unit.run.backbone, training.plain)
-        if unit in stores:
-            seconds += images * cost.prefix_seconds / workers
-            size += images * cost.feature_numbers * np.dtype(unit.run.backbone.feature_dtype).itemsize
         per_epoch = shape.samples * cost.step_seconds + (images - shape.samples) * cost.forward_seconds
         recorded = [signal.epochs_of(shape.epochs) for signal in unit.signals if isinstance(signal, EvalLogits)]
         passes = len(set().union(*recorded)) * shape.samples * cost.forward_seconds

@@ -2,6 +2,7 @@
 
 import errno
 from concurrent.futures import CancelledError, Executor
+from functools import partial
 from pathlib import Path
 
 from benchmark.data.datasets import DatasetInfo, missing_file
@@ -35,7 +36,7 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             dataset = dataset_of(any_unit, plan.sources)
             for unit in {unit.run.noise_id: unit for unit in units}.values():  # first: a noise file may not fit
                 write_labels(unit.run, plan.noise[unit.run.noise_id], dataset, plan.sources.results)
-            for unit in {unit.store_id: unit for unit in units if unit in plan.to_train}.values():
+            for unit in {(unit.store_id, unit.foreign): unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
             duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
             if sentence := duplicates_sentence(duplicates, dataset):
@@ -89,18 +90,19 @@ def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress
     if unit.store_id is None:
         progress.say_once(f"{backbone.name}: the whole network runs in every step (plain path)")
         return
-    job = FeatureJob(
-        folder=sources.store(unit),
-        dataset=sources.dataset(unit),
-        data_root=sources.data_root,
-        info=unit.info,
-        backbone=backbone,
-        weights_file=sources.weights_file,
-        threads=training.threads,
-        device=training.device,
-    )
-    title = f"features of {unit.info.name}, images"
-    compute_features(job, executor, sources.results.locks, progress.say, lambda: progress.counting(title))
+    for info in unit.infos:
+        job = FeatureJob(
+            folder=sources.store(unit, info),
+            dataset=sources.datasets[info],
+            data_root=sources.data_root,
+            info=info,
+            backbone=backbone,
+            weights_file=sources.weights_file,
+            threads=training.threads,
+            device=training.device,
+        )
+        counting = partial(progress.counting, f"features of {info.name}, images")
+        compute_features(job, executor, sources.results.locks, progress.say, counting)
 
 
 def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:

@@ -39,9 +39,11 @@ class Sources:
     def record(self, unit: Unit) -> Path:
         return self.results.run(unit.run_id)
 
-    def store(self, unit: Unit) -> Path:
-        assert unit.store_id is not None, "the plain path has no feature store"
-        return self.results.features(unit.store_id)
+    def store(self, unit: Unit, info: DatasetInfo | None = None) -> Path:
+        """Of its data set, or of the one whose images take the places of some."""
+        store_id = unit.store_id_of(info or unit.info)
+        assert store_id is not None, "the plain path has no feature store"
+        return self.results.features(store_id)
 
     def score_file(self, unit: Unit, detector: Detector) -> Path:
         return self.results.scores(unit.run_id, detector_id(detector))
@@ -120,9 +122,11 @@ class Plan:
                         f"Rename {self.sources.dataset(unit)}, or choose another folder with --results DIR."
                     )
 
-    def stores_to_compute(self) -> dict[Path, Unit]:
-        stores = {self.sources.store(unit): unit for unit in self.to_train if unit.store_id is not None}
-        return {store: unit for store, unit in stores.items() if not store.exists()}
+    def stores_to_compute(self) -> dict[Path, tuple[Unit, DatasetInfo]]:
+        """Each with a unit that reads it, and the data set that it is of."""
+        cached = [(unit, info) for unit in self.to_train if unit.store_id is not None for info in unit.infos]
+        stores = {self.sources.store(unit, info): (unit, info) for unit, info in cached}
+        return {store: about for store, about in stores.items() if not store.exists()}
 
 
 def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
@@ -137,10 +141,13 @@ def plan_study(study: Study, sources: Sources, force: bool = False) -> Plan:
                 "their results would be mixed up. Rename one of them, or run one at a time with another --results DIR."
             )
     every_unit, noise = list[Unit](), dict[str, Any]()
-    for grid, kinds in zip(study.grids, kinds_of(study), strict=True):
+    for grid, kinds in zip(study.grids, kinds_of(study, sources.data_root), strict=True):
         of_grid = list(_units_of(study, grid, infos, kinds, sources.weights_file))
         noise |= {unit.run.noise_id: kinds[sources.datasets[unit.info]] for unit in of_grid}
         every_unit += of_grid
+        sources = replace(
+            sources, datasets={**sources.datasets, **dict(kind.foreign for kind in kinds.values() if kind.foreign)}
+        )
     units, to_train = joined(every_unit), dict[Unit, str]()
     for unit in units:
         with suppress(OSError):  # a record that cannot be read now counts as there: its unit fails later, and no other
@@ -199,9 +206,13 @@ def _units_of(
         needed = signals_for(recipe, detectors)
         of_all_epochs = [signal.whole for signal in needed] if study.by_epochs else []
         signals = tuple(dict.fromkeys((*needed, *of_all_epochs)))
-        yield Unit(run, info, signals, detectors, grid.trainings, study.by_epochs)
+        other = kinds[argument].foreign
+        foreign = other[0] if other else None
+        yield Unit(run, info, signals, detectors, grid.trainings, study.by_epochs, foreign)
         if detectors:
-            further += [Unit(again, info, needed, detectors, trainings=0) for again in run.repeated(grid.trainings)]
+            further += [
+                Unit(again, info, needed, detectors, 0, foreign=foreign) for again in run.repeated(grid.trainings)
+            ]
     yield from further
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data.datasets import SPLITS, Dataset, load_dataset_once
+from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo, load_dataset_once
 from benchmark.data.duplicates import training_groups
+from benchmark.data.image_files import Images
 from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
+from benchmark.data.replaced import REPLACED, ReplacedImages, ReplacedRows
 from benchmark.disk import open_arrays
 from benchmark.networks.feature_store import check_weights, open_store
 from benchmark.networks.loading import load_backbone
@@ -36,7 +39,7 @@ def training_job(
         return model
 
     def images(start: int, stop: int) -> Tensor:
-        return preprocess(list(dataset_of(unit, sources).train.images[start:stop]), run.backbone)
+        return preprocess(list(images_of(unit, sources)[0][start:stop]), run.backbone)
 
     def recorders(model: SplitModel) -> list[Recorder]:
         return recorders_of(unit.signals, RunContext(unit.shape, folder, model, data, images))
@@ -46,11 +49,15 @@ def training_job(
 
 def training_data(unit: Unit, sources: Sources) -> TrainingData:
     """Features, or live images on the plain path, with the given labels."""
-    if unit.store_id is not None:
-        features: tuple[Rows, ...] = open_store(sources.store(unit), unit.info)
+    features: list[Rows]
+    if unit.store_id is None:
+        features = [LiveImages(images, unit.run.backbone) for images in images_of(unit, sources)]
     else:
-        splits = dataset_of(unit, sources).splits
-        features = tuple(LiveImages(split.images, unit.run.backbone) for split in splits)
+        features = list(open_store(sources.store(unit), unit.info))
+        if unit.foreign is not None:
+            other = open_store(sources.store(unit, unit.foreign), unit.foreign)
+            numbers = replaced(unit, sources)
+            features[:2] = [ReplacedRows(*rows) for rows in zip(features, other, numbers, strict=False)]
     device = torch.device(unit.run.training.device)
     with open_arrays(sources.results.given_labels(unit.run.noise_id)) as labels:
         given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
@@ -58,5 +65,23 @@ def training_data(unit: Unit, sources: Sources) -> TrainingData:
     return TrainingData(train, validation, test, unit.info.num_classes, training_groups(sources.results, unit.info))
 
 
-def dataset_of(unit: Unit, sources: Sources) -> Dataset:
-    return load_dataset_once(sources.dataset(unit), sources.data_root, unit.info)
+def replaced(unit: Unit, sources: Sources) -> list[np.ndarray]:
+    """Of training and validation: which image of the other data set takes the place of each."""
+    with open_arrays(sources.results.given_labels(unit.run.noise_id)) as labels:
+        return [labels[f"{split}{REPLACED}"] for split in SPLITS[:2]]
+
+
+def images_of(unit: Unit, sources: Sources) -> list[Images]:
+    """Of the three splits, as they are trained on."""
+    images = [split.images for split in dataset_of(unit, sources).splits]
+    if unit.foreign is not None:
+        other = [split.images for split in dataset_of(unit, sources, unit.foreign).splits]
+        numbers = replaced(unit, sources)
+        images[:2] = [ReplacedImages(*parts) for parts in zip(images, other, numbers, strict=False)]
+    return images
+
+
+def dataset_of(unit: Unit, sources: Sources, info: DatasetInfo | None = None) -> Dataset:
+    """Its own, or the one whose images take the places of some."""
+    wanted = info or unit.info
+    return load_dataset_once(sources.datasets[wanted], sources.data_root, wanted)

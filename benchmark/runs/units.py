@@ -81,6 +81,7 @@ class Unit:
     detectors: tuple[Detector, ...]  # that score it
     trainings: int = 1  # of several, scores are also averaged; 0 if it is only one of those of another unit
     by_epochs: bool = False  # AUROC by the number of epochs read is computed too
+    foreign: DatasetInfo | None = None  # another data set, whose images take the places of some
 
     @property
     def run_id(self) -> str:
@@ -98,8 +99,16 @@ class Unit:
     @property
     def store_id(self) -> str | None:
         """The name of its feature store; None for the plain path, which trains on the images themselves."""
+        return self.store_id_of(self.info)
+
+    @property
+    def infos(self) -> tuple[DatasetInfo, ...]:
+        """The data sets that it reads."""
+        return (self.info,) if self.foreign is None else (self.info, self.foreign)
+
+    def store_id_of(self, info: DatasetInfo) -> str | None:
         training = self.run.training
-        return None if training.plain else store_id(self.info, self.run.backbone, training.threads, training.device)
+        return None if training.plain else store_id(info, self.run.backbone, training.threads, training.device)
 
 
 def detector_id(detector: Detector) -> str:

@@ -1,13 +1,16 @@
 """Which labels of a run are wrong: planned for each data set of a grid, written once for all runs that share them."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 
 from benchmark.data.datasets import Dataset, DatasetInfo
+from benchmark.data.replaced import REPLACED, STAYS
 from benchmark.disk import ResultsFolder, atomic_file
 from benchmark.noise import NoiseKind, NoiseSettings, Samples, noise_named
 from benchmark.noise.flips import write_flips
+from benchmark.noise.settings import REPLACED as IS_REPLACED
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings
 
@@ -17,13 +20,13 @@ CHANCE = "chance"  # of being wrong, sample by sample of training, beside the co
 Kinds = Mapping[str, NoiseKind]
 
 
-def kinds_of(study: Study) -> Iterator[Kinds]:
+def kinds_of(study: Study, data_root: Path | None) -> Iterator[Kinds]:
     """What makes the labels wrong in each grid, by data set; what a kind reads from a data set's file is read once."""
     known: dict[tuple[str, str], NoiseKind] = {}
     for grid in study.grids:
         for argument in grid.datasets:
             if (grid.noise, argument) not in known:
-                known[grid.noise, argument] = noise_named(grid.noise).of_dataset(argument)
+                known[grid.noise, argument] = noise_named(grid.noise).of_dataset(argument, data_root)
         yield {argument: known[grid.noise, argument] for argument in grid.datasets}
 
 
@@ -44,8 +47,10 @@ def write_labels(run: RunSettings, kind: NoiseKind, dataset: Dataset, results: R
     images = tuple(split.images for split in splits.values())
     samples = Samples(sizes, np.concatenate(list(correct.values())), dataset.info.num_classes, images)
     noise, wrong = run.noise, kind.corrupt(samples, run.noise.rate, run.noise.seed)
-    given = {**wrong.given, "test": dataset.test.labels}
-    answers = dict(correct)
+    given, answers = {**wrong.given, "test": dataset.test.labels}, dict(correct)
+    if wrong.replaced is not None:
+        given |= {f"{split}{REPLACED}": number_N for split, number_N in wrong.replaced.items()}
+        answers[IS_REPLACED] = wrong.replaced["train"] != STAYS
     if wrong.chances is not None:
         answers[CHANCE] = wrong.chances[: sizes["train"]].astype(np.float32)
     for path, labels in ((results.answer_key(run.noise_id), answers), (results.given_labels(run.noise_id), given)):
