@@ -221,6 +221,31 @@ def test_a_clipped_gradient_has_the_length_that_was_asked_for(monkeypatch: pytes
     assert max(clipped) == pytest.approx(0.05, rel=1e-3)
 
 
+def test_weights_that_no_sample_uses_do_not_decay_into_numbers_that_are_slow_to_multiply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Adam with weight decay carries them below 1e-38 within 2,000 steps; the training is the same either way."""
+    settings = replace(SETTINGS, epochs=400, batch_size=18, learning_rate=5e-4, weight_decay=1e-4, milestones=())
+    unused = LabelledFeatures(data().train.features * np.float16([1, 1, 1, 1, 1, 0]), data().train.labels)  # type: ignore[operator]
+
+    def trained() -> tuple[nn.Module, History]:
+        whole = network(0)
+        next(whole.parameters()).data[:, 5] *= 1e-4
+        model = Perceptron(whole, WholeBlock(whole), (), "all")
+        return whole, train(model, replace(data(), train=unused), CrossEntropy(unused.labels), (), settings)
+
+    def too_small(model: nn.Module) -> int:
+        sizes = next(model.parameters())[:, 5].detach().abs()
+        return int(((sizes > 0) & (sizes < torch.finfo(torch.float32).tiny)).sum())
+
+    model, history = trained()
+    assert (torch.tensor(1e-38) * 0.1).item() > 0, "only while it trains"
+    monkeypatch.setattr(torch, "set_flush_denormal", lambda on: on)
+    slow, as_before = trained()
+    assert too_small(slow) > 0 == too_small(model)
+    assert history.rows == as_before.rows
+
+
 def test_settings_that_came_later_rename_no_run() -> None:
     as_before = settings_of(TrainingSettings(head_init="torch"))
     assert not {"head_init", "warm_up_steps", "clip_norm"} & set(as_before)

@@ -21,6 +21,7 @@ from benchmark.wording import medmnist_facts
 
 AUDITED = ".audit.json"  # the suffix of the list of an audit's samples
 SPLITS = tuple(KEY_OF_SPLIT)
+STAYS, REPLACED = -1, "_replaced"  # no other image takes its place; ending of the names of the numbers of those that do
 MEDMNIST_SIZES = (28, 64, 128, 224)
 
 

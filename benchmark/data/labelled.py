@@ -1,7 +1,7 @@
 """What training reads: features or live images, batch by batch, with the given labels."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmark.data.datasets import STAYS, Images
 from benchmark.futures import charge_background
 
 Change = Callable[[Tensor], Tensor]
@@ -19,6 +20,36 @@ class Rows(Protocol):
     """An array, in memory or mapped from disk, or anything that is read like one."""
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class ReplacedRows:
+    own: Rows
+    other: Rows
+    numbers: np.ndarray  # of the row of `other` that takes the place of each own row, or STAYS
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        batch, number = np.array(self.own[rows]), self.numbers[rows]
+        if (is_replaced := number != STAYS).any():
+            batch[is_replaced] = self.other[number[is_replaced]]
+        return batch
+
+
+@dataclass(frozen=True)
+class ReplacedImages:
+    own: Images
+    other: Images
+    numbers: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, window: slice) -> Sequence[np.ndarray]:
+        numbers = self.numbers[window].tolist()
+        return [
+            image if number == STAYS else self.other[number : number + 1][0]
+            for image, number in zip(self.own[window], numbers, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmark.data.datasets import DatasetInfo
 from benchmark.data.image_files import Images
 from benchmark.errors import LincBenchError
-from benchmark.noise.pixels import small_images
+from benchmark.noise.patches import patch_features, small_images
 from benchmark.seeds import numpy_generator
 
 
@@ -41,7 +41,6 @@ class Samples:
     @cached_property
     def confusion(self) -> np.ndarray:
         """Held-out probabilities of simple classifiers that are trained on the correct labels, without any network."""
-        from benchmark.noise.patches import patch_features
         from benchmark.statistics.held_out import held_out_probabilities
 
         return held_out_probabilities(patch_features(self.small_images), self.labels, self.num_classes)

@@ -7,11 +7,27 @@ these features say which images are hard, and what for; no network that is judge
 
 import numpy as np
 
+from benchmark.data.image_files import Images
 from benchmark.seeds import numpy_generator
 
 PATCH, CENTRES, EXAMPLES = 6, 256, 50_000
 STEP = 2  # pixels from one patch to the next
 AT_A_TIME = 256  # images
+SIDE, MANY = 28, 1024  # pixels: MedMNIST's; images that are read at once
+
+
+def small_images(images: Images) -> np.ndarray:
+    """8-bit images × 28 × 28 × 1 or 3; those of another size are shrunk or enlarged to a square, never cropped."""
+    windows = (images[start : start + MANY] for start in range(0, len(images), MANY))
+    return np.stack([_small(image) for window in windows for image in window])
+
+
+def _small(image: np.ndarray) -> np.ndarray:
+    from PIL import Image
+
+    if image.shape[:2] != (SIDE, SIDE):
+        image = np.asarray(Image.fromarray(image).resize((SIDE, SIDE), Image.Resampling.BOX))
+    return image[:, :, None] if image.ndim == 2 else image
 
 
 def patch_features(images_NHWC: np.ndarray) -> np.ndarray:

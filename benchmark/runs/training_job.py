@@ -7,11 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data.datasets import SPLITS, Dataset, DatasetInfo, load_dataset_once
+from benchmark.data.datasets import REPLACED, SPLITS, Dataset, DatasetInfo, Images, load_dataset_once
 from benchmark.data.duplicates import training_groups
-from benchmark.data.image_files import Images
-from benchmark.data.labelled import LabelledFeatures, Rows, TrainingData
-from benchmark.data.replaced import REPLACED, ReplacedImages, ReplacedRows
+from benchmark.data.labelled import LabelledFeatures, ReplacedImages, ReplacedRows, Rows, TrainingData
 from benchmark.disk import open_arrays
 from benchmark.networks.feature_store import check_weights, open_store
 from benchmark.networks.loading import load_backbone

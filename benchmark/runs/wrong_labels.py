@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.datasets import Dataset, DatasetInfo
-from benchmark.data.replaced import REPLACED, STAYS
+from benchmark.data.datasets import REPLACED, STAYS, Dataset, DatasetInfo
 from benchmark.disk import ResultsFolder, atomic_file
 from benchmark.noise import NoiseKind, NoiseSettings, Samples, noise_named
 from benchmark.noise.flips import write_flips
