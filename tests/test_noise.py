@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from benchmark.cli.command_line import command_line, main
+from benchmark.data.datasets import load_dataset
+from benchmark.data.labelled import ReplacedImages
 from benchmark.disk import ResultsFolder
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError
-from benchmark.noise import NOISE_KINDS, AnswerKey, NoiseKind, NoiseSettings, Samples, WrongLabels, noise_named
+from benchmark.noise import AnswerKey, NoiseSettings, Samples, WrongLabels, noise_named
 from benchmark.noise.annotators import confusions, majority
 from benchmark.noise.by_class import most_similar
 from benchmark.noise.flips import write_flips
@@ -301,7 +303,7 @@ def test_a_flip_file_gives_the_same_wrong_labels_again(tmp_path: Path, digits: S
     again, first = kind.corrupt(digits, 0.2, 99), noise_named("symmetric").corrupt(digits, 0.2, 5)
     assert all((again.given[split] == first.given[split]).all() for split in digits.sizes)
     assert kind.own_rate == 0.2
-    assert kind.source.startswith("symmetric@")
+    assert kind.source.startswith("symmetric-")
     assert (tmp_path / "flips.json").stat().st_size < 20_000
 
 
@@ -351,16 +353,17 @@ def test_an_unknown_kind_names_the_known_ones() -> None:
         noise_named("symetric")
 
 
+def test_a_kind_that_no_table_could_name_is_refused(tmp_path: Path, digits: Samples) -> None:
+    about = {"dataset": "digits", "noise": "a|b", "rate": 0.2, "seed": 5}
+    write_flips(tmp_path / "flips.json", digits, about, noise_named("symmetric").corrupt(digits, 0.2, 5))
+    kind = noise_named(f"file:{tmp_path / 'flips.json'}")
+    assert "cannot be the name of a kind of noise" in refusal(lambda: NoiseSettings("file", source=kind.source))
+
+
 @pytest.mark.parametrize(("text", "says"), [("symmetric:3", "takes nothing"), ("boundary:IV", "one of I, II, III")])
 def test_an_option_that_a_kind_has_not_is_refused(text: str, says: str) -> None:
     with pytest.raises(LincBenchError, match=says):
         noise_named(text)
-
-
-@pytest.mark.parametrize("kind", NOISE_KINDS, ids=lambda kind: kind.name)
-def test_every_kind_says_what_it_does(kind: type[NoiseKind]) -> None:
-    assert kind.summary
-    assert issubclass(kind, NoiseKind)
 
 
 NETWORK = ("--image-size", "32", "--batch-size", "32", "--epochs", "2", "--seed", "0", "--workers", "1")
@@ -380,7 +383,8 @@ def test_two_groups_compare_on_the_same_wrong_labels(tmp_path: Path, without_rep
     labels = [np.load(next((folder / "labels").iterdir())) for folder in (one, other)]
     assert all((labels[0][split] == labels[1][split]).all() for split in ("train", "validation", "test"))
     runs = [read_table(ResultsFolder(folder), "runs").iloc[0] for folder in (one, other)]
-    assert [row["noise"] for row in runs] == ["boundary", "file:boundary"]
+    digest = json.loads(flips.read_text())["digest"]
+    assert [row["noise"] for row in runs] == ["boundary", f"file:boundary-{digest[:4]}"]
     assert runs[0]["true_rate"] == runs[1]["true_rate"] != runs[0]["rate"] == runs[1]["rate"] == 0.3
     rows = read_table(ResultsFolder(one), "wrong_labels")
     assert rows["count"].sum() == 1200
@@ -418,6 +422,11 @@ def test_images_of_no_class_are_found_as_wrong(tmp_path: Path, without_report: N
     rows = read_table(ResultsFolder(results), "wrong_labels")
     assert rows.loc[rows["correct"] == -1, "count"].sum() == 120
     assert main([*command, "--plain", "--batch-size", "32", "--epochs", "1"]) == 0
+    own, other = (load_dataset(str(tmp_path / f"{name}.npz")).train.images for name in ("digits2", "grass"))
+    some = ReplacedImages(own, other, place)[20:60]
+    expected = [own[row] if place[row] < 0 else other[place[row]] for row in range(20, 60)]
+    assert all((image == wanted).all() for image, wanted in zip(some, expected, strict=True))
+    assert 0 < sum(image.ndim == 3 for image in some) < 40
     (flips,) = (path for path in (results / "flips").iterdir())
     assert "run --noise open-set:grass --rate 0.1 --noise-seed 0" in refusal(lambda: noise_named(f"file:{flips}"))
 
@@ -443,7 +452,7 @@ def test_wrong_labels_that_do_not_fit_end_in_a_sentence_and_nothing_is_written(
     command = train(data, results, "--noise-file", str(flips))
     assert "belongs to other data" in fails(*command)
     assert not any((results / name).exists() for name in ("labels", "answers", "flips", "features", "runs"))
-    assert "rate of its own; leave out --rate" in fails(*command, "--rate", "0.3")
+    assert "says by itself how many labels are wrong; leave out --rate" in fails(*command, "--rate", "0.3")
     assert "give one of them" in fails(*command, "--given-labels", "train_labels_people")
     assert "does not exist" in fails(*train(data, results, "--noise-matrix", str(tmp_path / "none.csv")))
     assert "reaches rates from 0 to 0.66" in fails(*train(data, results, "--noise", "annotators", "--rate", "0.9"))

@@ -21,7 +21,8 @@ from benchmark.wording import medmnist_facts
 
 AUDITED = ".audit.json"  # the suffix of the list of an audit's samples
 SPLITS = tuple(KEY_OF_SPLIT)
-STAYS, REPLACED = -1, "_replaced"  # no other image takes its place; ending of the names of the numbers of those that do
+STAYS = -1  # where no other image takes the place of one (noise/open_set.py), instead of the other's number
+REPLACED = "_replaced"  # ending of the names of these numbers, beside the given labels
 MEDMNIST_SIZES = (28, 64, 128, 224)
 
 

@@ -73,8 +73,8 @@ def _from_csv(path: Path, column: str, class_names: Sequence[str]) -> dict[str, 
     if (labels < 0).any():
         row = int(np.flatnonzero(labels < 0)[0])
         raise LincBenchError(
-            f"'{rows[row][column]}' in {column} of {path} is no class of its column label "
-            f"({', '.join(class_names[:8])})."
+            f"'{rows[row][column]}' in {column} of {path}, image {rows[row]['path']}, is no class of its column label "
+            f"({', '.join(class_names[:8])}). Correct it, or leave the image out."
         )
     if "split" in rows[0]:
         split_of = np.array([SPLIT_OF_NAME[row["split"].strip()] for row in rows])

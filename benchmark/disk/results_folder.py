@@ -57,7 +57,7 @@ class ResultsFolder:
         return self.root / "checks" / f"{check_id}.npz"
 
     def hardness(self, store_id: str) -> Path:
-        """How hard each training sample is for simple classifiers of its cached features."""
+        """How hard each training sample is for simple classifiers of cached features."""
         return self.root / "checks" / f"{store_id}-hardness.npz"
 
     def answer_key(self, noise_id: str) -> Path:

@@ -6,13 +6,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmark.display.canvas import LABEL_WIDTH, heat_map, label_margin, panels
-from benchmark.statistics.noise_kinds import in_order
+from benchmark.statistics.noise_kinds import in_order, settings_to_compare
 from benchmark.wording import dataset_title
 
 
 def by_noise_kind(metrics: pd.DataFrame) -> Figure | None:
     """AUROC of every detector under every kind of noise, as means over data sets; kinds on other data stand apart."""
     rows = metrics[metrics["status"] == "ok"]
+    rows = rows[rows["setting"].isin(settings_to_compare(rows))]
     if rows["noise"].nunique() < 2:
         return None
     tables = kinds_by_data(rows)

@@ -163,7 +163,9 @@ def _corrections(run: JudgedRun, recipe: LiNCRecipe, unit: Unit) -> list[Json]:
     record, clean = run.record, run.key.labels_that_are_right
     arrays = record.given_labels, clean, np.asarray(record[CORRECTED_LABELS]), np.asarray(record[COMPONENT])
     phases = {"warm_up": recipe.warm_up, "soft_epochs": recipe.soft_epochs}
-    groups = {"all": np.ones(len(clean), dtype=bool)} | {str(label): clean == label for label in np.unique(clean)}
+    groups = {"all": np.ones(len(clean), dtype=bool)} | {
+        str(label): clean == label for label in np.unique(clean[clean >= 0])
+    }
     rows: list[Json] = [
         phases | {"class": name, "in_class": int(members.sum())} | correction_metrics(*(a[members] for a in arrays))
         for name, members in groups.items()

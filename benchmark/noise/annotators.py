@@ -4,7 +4,7 @@ Five simulated raters, each with a skill and a confusion of its own: rater r lab
 the chance e_r, and takes it for another class in proportion to a row drawn from a flat Dirichlet distribution. The e_r
 lie evenly between half and one and a half times the rate. An image gets the label of one rater, picked at
 random, or with `majority` that of three different ones; if they all disagree, one of theirs. Majorities err less than
-the rate.
+the rate while it is below a half.
 """
 
 from dataclasses import dataclass

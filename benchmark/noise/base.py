@@ -36,7 +36,10 @@ class Samples:
 
     @cached_property
     def small_images(self) -> np.ndarray:
-        return np.concatenate([small_images(images) for images in self.images if len(images)])
+        """Of all splits; grey ones become RGB if others are."""
+        parts = [small_images(images) for images in self.images if len(images)]
+        channels = max(part.shape[3] for part in parts)
+        return np.concatenate([np.broadcast_to(part, (*part.shape[:3], channels)) for part in parts])
 
     @cached_property
     def confusion(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 With η the probabilities of a classifier trained on correct labels and m = max(0, η_y − η_s), the margin of the true
 class y over the most likely other class s: a label goes from y to s with a chance in proportion to
     type I: (1 − m²)/2    type II: 1 − m³    type III: 1 − (m³ + m² + m)/3
-scaled so that its mean is the rate. η comes from held-out classifiers of patches (patches.py), not from a network that
-is judged.
+scaled so that its mean is the rate, and at most 1. η comes from held-out classifiers of patches (patches.py), not from
+a network that is judged.
 Where ours differs: the authors replace the labels by the classifier's before they flip; ours start from the correct
 labels, and where the classifier is wrong the margin counts as 0.
 """

@@ -51,7 +51,7 @@ class Pair(ExactNoise):
 class Asymmetric(ExactNoise):
     """Each to the most similar class (Patrini et al., CVPR 2017, arXiv 1609.03683, who name such classes by hand).
 
-    Similar is what held-out classifiers, trained on the correct labels, take a class for most often (patches.py).
+    Similar is what held-out classifiers (patches.py), trained on correct labels, find most likely after the true class.
     """
 
     name: ClassVar[str] = "asymmetric"
@@ -67,7 +67,7 @@ class Asymmetric(ExactNoise):
 
 
 def most_similar(samples: Samples) -> np.ndarray:
-    """For each class, the other one that it is taken for most often."""
+    """For each class, the other one whose mean probability is highest."""
     rows = [samples.confusion[samples.labels == label].mean(axis=0) for label in range(samples.num_classes)]
     confusion_KK = np.stack(rows)
     np.fill_diagonal(confusion_KK, -1)
@@ -86,7 +86,8 @@ class ByMatrix(ChanceNoise):
 
     @property
     def source(self) -> str:
-        return f"{self.file}@{bytes_digest([repr(self.matrix).encode()])[:12]}"
+        digest = bytes_digest([repr(self.matrix).encode()])
+        return f"{self.file}-{digest[:4]}@{digest[:12]}"
 
     @property
     def takes_rate(self) -> bool:
@@ -94,7 +95,7 @@ class ByMatrix(ChanceNoise):
 
     @property
     def own_rate(self) -> float:
-        return round(float(np.mean([1 - row[label] for label, row in enumerate(self.matrix)])), 4)
+        return round(float(np.mean([1 - row[label] for label, row in enumerate(self.matrix)])), 6)
 
     def chances(self, samples: Samples, rate: float, generator: np.random.Generator) -> np.ndarray:
         if samples.num_classes != len(self.matrix):

@@ -69,7 +69,7 @@ class FromFile(NoiseKind):
 
     @property
     def source(self) -> str:
-        return f"{self.made_by}@{self.digest}"
+        return f"{self.made_by}-{self.digest[:4]}@{self.digest}"
 
     @property
     def takes_rate(self) -> bool:
@@ -84,7 +84,7 @@ class FromFile(NoiseKind):
         return self.rate
 
     def corrupt(self, samples: Samples, rate: float, seed: int) -> WrongLabels:
-        if self.correct_labels != labels_digest(samples):
+        if self.correct_labels != labels_digest(samples) or set(self.flips) != set(samples.sizes):
             raise LincBenchError(
                 f"The flip file {self.path} belongs to other data: the correct labels, their order or the splits are "
                 "not those that it was made of. Give it with its own data set, or choose another --noise."
@@ -104,8 +104,8 @@ def read_flips(path: Path) -> FromFile:
         content = {key: file[key] for key in ("classes", "correct_labels", "flips")}
         if "replaced" in file:
             raise LincBenchError(
-                f"{path} lists images of another data set, which are drawn from the seed alone: run --noise "
-                f"{file['noise']} --rate {file['rate']} --noise-seed {file['seed']} instead."
+                f"{path} lists images of another data set, which follow from the seed: give --noise {file['noise']} "
+                f"(or open-set: and its path) --rate {file['rate']} --noise-seed {file['seed']} instead."
             )
         if digest_of(content) != file["digest"]:
             raise ValueError("its digest is not that of its content: it is damaged, or was changed by hand")

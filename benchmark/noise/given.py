@@ -52,7 +52,7 @@ class Given(NoiseKind):
 
     @property
     def own_rate(self) -> float:
-        return round(float((self.labels["train"] != self.correct).mean()), 4)
+        return round(float((self.labels["train"] != self.correct).mean()), 6)
 
     def corrupt(self, samples: Samples, rate: float, seed: int) -> WrongLabels:
         return WrongLabels({split: self.labels[split] for split in samples.sizes})

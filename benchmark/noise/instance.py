@@ -30,7 +30,7 @@ class Instance(ChanceNoise):
         labels, classes, images = samples.labels, samples.num_classes, samples.small_images
         if not rate:
             return one_hot(labels, classes)
-        mean, deviation = images.mean(dtype=np.float64), max(images.std(dtype=np.float64), 1e-6)
+        mean, deviation = mean_and_deviation(images)
         chance_N = truncated_normal(rate).rvs(len(labels), random_state=generator)
         chances_NK = np.zeros((len(labels), classes))
         for label in range(classes):
@@ -40,6 +40,13 @@ class Instance(ChanceNoise):
             scores[:, label] = -np.inf
             chances_NK[members] = chance_N[members, None] * softmax(scores, axis=1)
         return chances_NK + (1 - chance_N)[:, None] * one_hot(labels, classes)
+
+
+def mean_and_deviation(images: np.ndarray) -> tuple[float, float]:
+    """Of all 8-bit values, from how often each occurs."""
+    counts = sum(np.bincount(image.reshape(-1), minlength=256) for image in images)
+    mean = float(np.average(range(256), weights=counts))
+    return mean, max(float(np.average((np.arange(256) - mean) ** 2, weights=counts)) ** 0.5, 1e-6)
 
 
 def truncated_normal(mean: float):  # type: ignore[no-untyped-def]  # scipy's frozen distributions have no type

@@ -16,6 +16,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import digest_of
 from benchmark.noise.base import NoiseKind, Samples, WrongLabels
 from benchmark.seeds import numpy_generator
+from benchmark.wording import paper_dataset
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,15 @@ class OpenSet(NoiseKind):
     def with_option(cls, option: str) -> NoiseKind:
         if not option:
             raise LincBenchError("Images of which data set? Name it after a colon: --noise open-set:digits.")
-        return cls(option)
+        return cls(str(Path(option).absolute()) if Path(option).exists() else option)  # for workers elsewhere
 
     def of_dataset(self, argument: str, data_root: Path | None) -> "OpenSet":
-        info = describe_dataset(self.dataset, data_root)
-        if argument == self.dataset or info.name == Path(argument).stem:
-            raise LincBenchError(f"Images of {argument} cannot stand for images of no class of {argument} itself.")
-        return replace(self, other=info)
+        own, other = (describe_dataset(name, data_root) for name in (argument, self.dataset))
+        if own.identity == other.identity or paper_dataset(own.name) == paper_dataset(other.name):
+            raise LincBenchError(
+                f"Images of {self.dataset} are of the classes of {argument}. Name another data set after the colon."
+            )
+        return replace(self, other=other)
 
     @property
     def source(self) -> str:

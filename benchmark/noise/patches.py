@@ -12,8 +12,8 @@ from benchmark.seeds import numpy_generator
 
 PATCH, CENTRES, EXAMPLES = 6, 256, 50_000
 STEP = 2  # pixels from one patch to the next
-AT_A_TIME = 256  # images
-SIDE, MANY = 28, 1024  # pixels: MedMNIST's; images that are read at once
+AT_A_TIME = 256  # small images
+SIDE, MANY = 28, 32  # pixels: MedMNIST's; images that are read at once
 
 
 def small_images(images: Images) -> np.ndarray:

@@ -8,8 +8,9 @@ import numpy as np
 from benchmark.disk import open_arrays
 from benchmark.errors import LincBenchError
 from benchmark.identity import later
+from benchmark.names import check_title
 
-REPLACED = "replaced"  # which training images are, beside the clean labels
+IS_REPLACED = "is_replaced"  # which training images are, beside the clean labels
 REDRAWN = "symmetric-inclusive"  # the kind that leaves labels right by chance, also at a rate of 1
 
 
@@ -27,6 +28,7 @@ class NoiseSettings:
         if not 0 <= self.rate <= 1:
             hint = f" Did you mean {self.rate / 100:g}?" if 1 < self.rate <= 100 else ""
             raise LincBenchError(f"The noise rate is {self.rate:g}; it is a share of the labels, from 0 to 1.{hint}")
+        check_title("kind of noise", self.title)
 
     @property
     def title(self) -> str:
@@ -41,7 +43,9 @@ class NoiseSettings:
         if self.rate > 0 and wrong == 0:
             raise LincBenchError(f"None {labels}. Choose at least {1 / samples:.1g}, or 0 for labels as they are.")
         if wrong == samples and self.kind != REDRAWN:
-            raise LincBenchError(f"All {labels}, and none right to tell them from. Choose a lower rate; 1 % is 0.01.")
+            raise LincBenchError(
+                f"All {labels}, and none right to tell them from. Choose a lower rate (1 % is 0.01), or other labels."
+            )
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class AnswerKey:
     @classmethod
     def read(cls, path: Path) -> "AnswerKey":
         with open_arrays(path) as labels:
-            return cls(labels["train"], labels["validation"], labels.get(REPLACED))
+            return cls(labels["train"], labels["validation"], labels.get(IS_REPLACED))
 
     @property
     def labels_that_are_right(self) -> np.ndarray:

@@ -165,8 +165,7 @@ def _comes_first(address: tuple[str, ...], detectors: int) -> tuple[bool | int, 
     """The larger, the better for the view that a reader sees first."""
     data, noise, rate, _, line_up, metric, _, epochs = address
     is_usual = line_up == reference.LINE_UP and metric == "auroc" and epochs == ALL_EPOCHS
-    is_usual = is_usual and noise == reference.NOISE
-    return is_usual, data == ALL, float(rate) == reference.RATE, detectors
+    return is_usual, noise == reference.NOISE, data == ALL, float(rate) == reference.RATE, detectors
 
 
 def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> tuple[Selector, ...]:

@@ -86,7 +86,8 @@ class StudyPart(Part):
         if "variants" in self.groups:
             return [self.groups["variants"]]
         if "noise-kinds" in self.groups:
-            return [self.groups[name] for name in ("noise-kinds", "noise-accuracy", "wrong-labels")]
+            names = ("noise-kinds", "noise-accuracy", "wrong-labels")
+            return [self.groups[name] for name in names if name in self.groups]
         groups = summary_groups(self.rows)
         summaries, single = ("summary", "averaged", "accuracy-summary"), ("auc", "averaged", "accuracy")
         names = summaries if {"summary", "accuracy-summary"} & set(groups) else single

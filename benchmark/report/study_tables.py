@@ -113,11 +113,13 @@ def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
 
 def spread_note(rows: pd.DataFrame) -> str:
     """What ± stands for in tables of these rows."""
-    pairs, noises = rows[["noise_seed", "training_seed"]].drop_duplicates(), rows["noise_seed"].nunique()
-    if len(pairs) <= 1:
+    pairs = rows.drop_duplicates(["setting", "noise_seed", "training_seed"]).groupby("setting").size()
+    fewest, most = (pairs.min(), pairs.max()) if len(pairs) else (0, 0)
+    if most <= 1:
         return "One pair of seeds: no spread is known."
-    same = ", all with the same wrong labels" if noises == 1 else ""
-    return f"± is the standard deviation over {len(pairs)} pairs of noise and training seeds{same}."
+    same = ", all with the same wrong labels" if rows["noise_seed"].nunique() == 1 else ""
+    count = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"± is the standard deviation over {count} pairs of noise and training seeds{same}."
 
 
 def missing_notes(metrics: pd.DataFrame) -> list[str]:

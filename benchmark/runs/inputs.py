@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.data.datasets import DatasetInfo, missing_file
 from benchmark.data.duplicates import duplicates_file, duplicates_sentence, kept_duplicates, read_duplicates
 from benchmark.data.look_alikes import keep_look_alikes, look_alikes_sentence
-from benchmark.disk import UNREADABLE, open_arrays
+from benchmark.disk import UNREADABLE, ResultsFolder, open_arrays
 from benchmark.errors import LincBenchError, error_message
 from benchmark.execution.progress import Progress
 from benchmark.networks.feature_store import open_store
@@ -16,7 +16,7 @@ from benchmark.networks.features import FeatureJob, compute_features
 from benchmark.runs.plan import Plan, Sources
 from benchmark.runs.training_job import dataset_of
 from benchmark.runs.units import Unit, write_log
-from benchmark.runs.wrong_labels import write_labels
+from benchmark.runs.wrong_labels import samples_of, write_labels
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -34,8 +34,10 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             continue
         try:
             dataset = dataset_of(any_unit, plan.sources)
-            for unit in {unit.run.noise_id: unit for unit in units}.values():  # first: a noise file may not fit
-                write_labels(unit.run, plan.noise[unit.run.noise_id], dataset, plan.sources.results)
+            samples = samples_of(dataset)
+            for noise_id, unit in {unit.run.noise_id: unit for unit in units}.items():  # first: a file may not fit
+                if not _has_labels(plan.sources.results, noise_id):
+                    write_labels(unit.run, plan.noise[noise_id], samples, dataset.test.labels, plan.sources.results)
             for unit in {(unit.store_id, unit.foreign): unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
             duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
@@ -50,7 +52,7 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
                 raise
             for unit in units:
                 write_log(plan.sources.results, unit.run_id, {"features": error})
-            reason = f"The features of {info.name} could not be computed: {error_message(error)}"
+            reason = f"The features or labels of {info.name} could not be computed: {error_message(error)}"
             failed |= dict.fromkeys(units, LincBenchError(reason))
     if failed and len(failed) == len(plan.units):
         raise next(iter(failed.values()))
@@ -63,9 +65,7 @@ def _units_without_inputs(plan: Plan) -> list[Unit]:
     """Units to be trained, and those whose given labels or answer key are absent or damaged."""
     results = plan.sources.results
     unreadable = {
-        noise_id
-        for noise_id in {unit.run.noise_id for unit in plan.units}
-        if not (_is_readable(results.answer_key(noise_id)) and _is_readable(results.given_labels(noise_id)))
+        noise_id for noise_id in {unit.run.noise_id for unit in plan.units} if not _has_labels(results, noise_id)
     }
     return [unit for unit in plan.units if unit in plan.to_train or unit.run.noise_id in unreadable]
 
@@ -74,6 +74,10 @@ def _can_find_duplicates(info: DatasetInfo, sources: Sources) -> bool:
     """Whether they are unknown, as in a folder of an earlier version, and the images are here."""
     is_known = read_duplicates(duplicates_file(sources.results, info), info.sizes) is not None
     return not is_known and missing_file(sources.datasets[info], sources.data_root) is None
+
+
+def _has_labels(results: ResultsFolder, noise_id: str) -> bool:
+    return _is_readable(results.answer_key(noise_id)) and _is_readable(results.given_labels(noise_id))
 
 
 def _is_readable(npz: Path) -> bool:

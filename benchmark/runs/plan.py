@@ -94,7 +94,7 @@ class Plan:
 
     def downloads(self) -> list[str]:
         """Files of data sets that are not here yet, and where they will be."""
-        missing = (missing_file(argument, self.sources.data_root) for argument in self.study.datasets)
+        missing = (missing_file(argument, self.sources.data_root) for argument in self.sources.datasets.values())
         return [file for file in missing if file is not None]
 
     def check_datasets(self) -> None:

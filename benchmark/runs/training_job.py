@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data.datasets import REPLACED, SPLITS, Dataset, DatasetInfo, Images, load_dataset_once
+from benchmark.data.datasets import REPLACED, SPLITS, STAYS, Dataset, DatasetInfo, Images, load_dataset_once
 from benchmark.data.duplicates import training_groups
 from benchmark.data.labelled import LabelledFeatures, ReplacedImages, ReplacedRows, Rows, TrainingData
 from benchmark.disk import open_arrays
@@ -60,7 +60,12 @@ def training_data(unit: Unit, sources: Sources) -> TrainingData:
     with open_arrays(sources.results.given_labels(unit.run.noise_id)) as labels:
         given = [torch.from_numpy(labels[split]).to(device) for split in SPLITS]
     train, validation, test = map(LabelledFeatures, features, given)
-    return TrainingData(train, validation, test, unit.info.num_classes, training_groups(sources.results, unit.info))
+    groups = training_groups(sources.results, unit.info)
+    if groups is not None and unit.foreign is not None:  # duplicates of images that are not there any more
+        at = np.flatnonzero(replaced(unit, sources)[0] != STAYS)
+        groups = groups.copy()
+        groups[at] = groups.max() + 1 + np.arange(len(at))
+    return TrainingData(train, validation, test, unit.info.num_classes, groups)
 
 
 def replaced(unit: Unit, sources: Sources) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ from benchmark.data.datasets import REPLACED, STAYS, Dataset, DatasetInfo
 from benchmark.disk import ResultsFolder, atomic_file
 from benchmark.noise import NoiseKind, NoiseSettings, Samples, noise_named
 from benchmark.noise.flips import write_flips
-from benchmark.noise.settings import REPLACED as IS_REPLACED
+from benchmark.noise.settings import IS_REPLACED
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings
 
@@ -38,20 +38,27 @@ def noises(grid: Grid, kind: NoiseKind, info: DatasetInfo) -> Iterator[NoiseSett
         yield noise
 
 
-def write_labels(run: RunSettings, kind: NoiseKind, dataset: Dataset, results: ResultsFolder) -> None:
-    """The labels that training is given, the correct ones in a file that it never opens, and the flip file."""
+def samples_of(dataset: Dataset) -> Samples:
+    """Those that get wrong labels; what is found out about their images is found out once."""
     splits = {"train": dataset.train, "validation": dataset.validation}
-    correct = {name: split.labels for name, split in splits.items()}
-    sizes = {name: len(labels) for name, labels in correct.items()}
-    images = tuple(split.images for split in splits.values())
-    samples = Samples(sizes, np.concatenate(list(correct.values())), dataset.info.num_classes, images)
+    sizes = {name: len(split.labels) for name, split in splits.items()}
+    labels = np.concatenate([split.labels for split in splits.values()])
+    return Samples(sizes, labels, dataset.info.num_classes, tuple(split.images for split in splits.values()))
+
+
+def write_labels(
+    run: RunSettings, kind: NoiseKind, samples: Samples, test_labels: np.ndarray, results: ResultsFolder
+) -> None:
+    """The labels that training is given, the correct ones in a file that it never opens, and the flip file."""
+    correct = samples.by_split(samples.labels)
     noise, wrong = run.noise, kind.corrupt(samples, run.noise.rate, run.noise.seed)
-    given, answers = {**wrong.given, "test": dataset.test.labels}, dict(correct)
+    given, answers = {**wrong.given, "test": test_labels}, dict(correct)
     if wrong.replaced is not None:
         given |= {f"{split}{REPLACED}": number_N for split, number_N in wrong.replaced.items()}
         answers[IS_REPLACED] = wrong.replaced["train"] != STAYS
+        answers["validation"] = np.where(wrong.replaced["validation"] != STAYS, STAYS, correct["validation"])
     if wrong.chances is not None:
-        answers[CHANCE] = wrong.chances[: sizes["train"]].astype(np.float32)
+        answers[CHANCE] = wrong.chances[: samples.sizes["train"]].astype(np.float32)
     for path, labels in ((results.answer_key(run.noise_id), answers), (results.given_labels(run.noise_id), given)):
         with atomic_file(path) as file:
             np.savez(file, **labels)  # type: ignore[arg-type]  # its stub takes them for allow_pickle

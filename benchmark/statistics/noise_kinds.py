@@ -8,16 +8,19 @@ import pandas as pd
 from benchmark import reference
 from benchmark.statistics.bootstrap import interval
 from benchmark.statistics.comparisons import Compared, compared
+from benchmark.wording import IN_TITLES
 
 
 @dataclass(frozen=True)
 class KindRow:
-    """Detectors under one kind of noise, and how far their ranks are those under the usual kind."""
+    """Detectors under one kind of noise, and under the usual kind on the same data sets."""
 
     noise: str
+    rate: float
     datasets: tuple[str, ...]
     means: pd.Series  # AUROC over data sets, by detector
-    correlation: tuple[float, float, float] | None = None  # Spearman's, with its 95 % interval; of another kind
+    usual: pd.Series | None = None  # the same under the usual kind, if all of these data sets have it
+    correlation: tuple[float, float, float] | None = None  # Spearman's, of the ranks under both, with its interval
 
 
 def in_order(noises: pd.Series) -> list[str]:
@@ -25,23 +28,45 @@ def in_order(noises: pd.Series) -> list[str]:
     return sorted(set(noises), key=lambda noise: (noise != reference.NOISE, noise.startswith("given"), noise))
 
 
+def settings_to_compare(rows: pd.DataFrame) -> set[str]:
+    """One for each kind of noise and data set: trained as most runs were, with the rate nearest to the usual one."""
+    training = [column for column in IN_TITLES if column not in ("dataset", "rate", "noise")]
+    counts = rows.groupby(training, as_index=False).size()
+    usual = counts.iloc[[int(counts["size"].argmax())]][training]
+    alike = rows.merge(usual, on=training)
+    nearest = alike.assign(distance=(alike["rate"] - reference.RATE).abs()).sort_values(["distance", "setting"])
+    return set(nearest.drop_duplicates(["noise", "dataset"])["setting"])
+
+
 def compare_kinds(metrics: pd.DataFrame, draws: pd.DataFrame, scale: float) -> list[KindRow]:
     """A row per kind, over the data sets that it was measured on, of the detectors that were measured under all.
 
-    Where data sets are the same, pairs of seeds and samples are redrawn together; labels of people are on others.
+    It is compared with the usual kind on the same data sets, pairs of seeds and samples; labels of people, on data of
+    their own, with the usual kind on all of its data sets.
     """
     ok = metrics[(metrics["status"] == "ok") & (metrics["runs_averaged"] == 1)]
-    common = _measured_under_all(ok)
-    found = {noise: compared(draws[draws["noise"] == noise], scale=scale) for noise in in_order(ok["noise"])}
-    usual, rows = found.get(reference.NOISE), []
-    for noise, drawn in found.items():
+    ok = ok[ok["setting"].isin(settings_to_compare(ok))]
+    draws = draws[draws["setting"].isin(ok["setting"])]
+    common, rows = _measured_under_all(ok), []
+    usual = ok[ok["noise"] == reference.NOISE]
+    for noise in in_order(ok["noise"]):
         own = ok[(ok["noise"] == noise) & ok["detector"].isin(common)]
-        means: pd.Series = own.pivot_table("auroc", "dataset", "detector").mean()
+        datasets = set(own["dataset"])
+        same = usual[usual["dataset"].isin(datasets)] if datasets <= set(usual["dataset"]) else None
         correlation = None
-        if noise != reference.NOISE and usual is not None and drawn is not None:
-            correlation = rank_correlation(usual, drawn, common)
-        rows.append(KindRow(noise, tuple(sorted(own["dataset"].unique())), means, correlation))
+        if noise != reference.NOISE and len(usual):
+            beside = usual if same is None else same
+            found = (compared(draws[draws["setting"].isin(part["setting"])], scale=scale) for part in (beside, own))
+            correlation = rank_correlation(common, *found)
+        before = None if same is None or noise == reference.NOISE else _means(same)
+        rate = float(own["rate"].mean())
+        rows.append(KindRow(noise, rate, tuple(sorted(datasets)), _means(own), before, correlation))
     return rows
+
+
+def _means(rows: pd.DataFrame) -> pd.Series:
+    """AUROC over pairs of seeds, then data sets, by detector."""
+    return rows.pivot_table("auroc", "dataset", "detector").mean()
 
 
 def _measured_under_all(ok: pd.DataFrame) -> list[str]:
@@ -49,8 +74,12 @@ def _measured_under_all(ok: pd.DataFrame) -> list[str]:
     return [str(name) for name in kinds.index[kinds == ok["noise"].nunique()]]
 
 
-def rank_correlation(one: Compared, other: Compared, names: list[str]) -> tuple[float, float, float] | None:
+def rank_correlation(
+    names: list[str], one: Compared | None, other: Compared | None
+) -> tuple[float, float, float] | None:
     """Of the detectors' mean AUROCs: the median over draws and the middle 95 %."""
+    if one is None or other is None:
+        return None
     shared = [name for name in names if name in one.names and name in other.names]
     if len(shared) < 3:
         return None

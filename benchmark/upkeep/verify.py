@@ -3,8 +3,8 @@
 `run` compares what it made in another folder with the committed rows of the same runs.
 
 On the machine that made them, rows are the same to the last digit. Another processor rounds differently, which training
-for many epochs amplifies: differences up to TOLERANCE are accepted. (The demo on two processors: AUROCs differed by up
-to 0.012, accuracies by 0.011.)
+for many epochs amplifies: differences up to TOLERANCE are accepted. (The demo on three processors: AUROCs differed by
+up to 0.020, precision and recall by 0.040, accuracies by 0.025.)
 """
 
 from collections import defaultdict
@@ -21,6 +21,7 @@ import pandas as pd
 
 from benchmark.data.datasets import missing_file
 from benchmark.disk import COMMITTED, ResultsFolder
+from benchmark.disk.schema import BY_CLASS
 from benchmark.disk.tables import read_table
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.evaluation.evaluate import evaluate
@@ -29,13 +30,15 @@ from benchmark.runs import Plan, Sources, Study, Unit, joined, plan_study, signa
 from benchmark.runs.run_study import run_study
 from detectors import Detector
 
-WITHOUT_TWINS = ("best_test_without_twins", "last_test_without_twins")  # older rows have neither
+WITHOUT_TWINS = ("best_test_without_twins", "last_test_without_twins")
+LATER = (*WITHOUT_TWINS, *BY_CLASS)  # older rows have none of them
 # How much a number may differ on another processor; text and other columns must be the same.
 TOLERANCE = {
-    **dict.fromkeys(("auroc", "auroc_low", "auroc_high"), 0.02),
-    **dict.fromkeys(("auprc", "precision_at_rate", "recall_1", "recall_5", "recall_10", "recall_20", "ties"), 0.03),
+    **dict.fromkeys(("auroc", "auroc_low", "auroc_high"), 0.03),
+    **dict.fromkeys(("auprc", "precision_at_rate", "recall_1", "recall_5", "recall_10", "recall_20", "ties"), 0.05),
     **dict.fromkeys(("best_test", "last_test", "best_batch_mean", "last_batch_mean"), 0.03),
     **dict.fromkeys(("test_by_noisy_validation", "test_by_clean_validation", *WITHOUT_TWINS), 0.03),
+    **dict.fromkeys(BY_CLASS, 0.1),  # a class may have few test images
 }
 # Seconds differ every time; the differences to LiNC need LiNC's run too, and follow from its row and this one.
 NOT_COMPARED = ("study", "run", "seconds", "minus_linc", "minus_linc_low", "minus_linc_high", "status", "reason")
@@ -153,7 +156,7 @@ def compare(choices: Iterable[Row], again: dict[str, pd.DataFrame]) -> pd.DataFr
             rows = rows[rows[column] == choice.row[column]]
         for column in (column for column in choice.row.index if column not in NOT_COMPARED):
             committed, new = choice.row[column], rows[column].iloc[0] if len(rows) else None
-            if column in WITHOUT_TWINS and pd.isna(committed):
+            if column in LATER and pd.isna(committed):
                 continue
             verdict = judge(committed, new, TOLERANCE.get(column, 0.0))
             compared.append((choice.name, column, committed, new, verdict))
