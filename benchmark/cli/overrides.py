@@ -131,12 +131,10 @@ def _noise(wanted: Overrides) -> str | None:
         raise LincBenchError(f"{' and '.join(chosen)} each say which labels are wrong; give one of them.")
     for option, text in chosen.items():
         kind = noise_named(text)
-        own = {
-            "--rate": wanted.rates and not kind.takes_rate,
-            "--noise-seed": wanted.noise_seeds and not kind.takes_seed,
-        }
-        for other in (other for other, is_fixed in own.items() if is_fixed):
-            raise LincBenchError(f"{option} says by itself which labels are wrong; leave out {other}.")
+        if wanted.rates and not kind.takes_rate:
+            raise LincBenchError(f"{option} says by itself how many labels are wrong; leave out --rate.")
+        if wanted.noise_seeds and not kind.takes_seed:
+            raise LincBenchError(f"{option} says by itself which labels are wrong; leave out --noise-seed.")
         return text
     return None
 

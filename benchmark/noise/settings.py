@@ -10,7 +10,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import later
 from benchmark.names import check_title
 
-IS_REPLACED = "is_replaced"  # which training images are, beside the clean labels
+IS_REPLACED = "_is_replaced"  # ending of the names, beside the clean labels, of arrays of which images are replaced
 REDRAWN = "symmetric-inclusive"  # the kind that leaves labels right by chance, also at a rate of 1
 
 
@@ -59,7 +59,10 @@ class AnswerKey:
     @classmethod
     def read(cls, path: Path) -> "AnswerKey":
         with open_arrays(path) as labels:
-            return cls(labels["train"], labels["validation"], labels.get(IS_REPLACED))
+            is_replaced, validation = labels.get(f"train{IS_REPLACED}"), labels["validation"]
+            if is_replaced is not None:
+                validation = np.where(labels[f"validation{IS_REPLACED}"], -1, validation)
+            return cls(labels["train"], validation, is_replaced)
 
     @property
     def labels_that_are_right(self) -> np.ndarray:

@@ -55,8 +55,7 @@ def write_labels(
     given, answers = {**wrong.given, "test": test_labels}, dict(correct)
     if wrong.replaced is not None:
         given |= {f"{split}{REPLACED}": number_N for split, number_N in wrong.replaced.items()}
-        answers[IS_REPLACED] = wrong.replaced["train"] != STAYS
-        answers["validation"] = np.where(wrong.replaced["validation"] != STAYS, STAYS, correct["validation"])
+        answers |= {f"{split}{IS_REPLACED}": number_N != STAYS for split, number_N in wrong.replaced.items()}
     if wrong.chances is not None:
         answers[CHANCE] = wrong.chances[: samples.sizes["train"]].astype(np.float32)
     for path, labels in ((results.answer_key(run.noise_id), answers), (results.given_labels(run.noise_id), given)):
