@@ -1,8 +1,5 @@
 """What a report says of a study with several kinds of noise, from made-up rows."""
 
-from typing import Any
-
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,42 +7,12 @@ from benchmark.drawings.kinds import study_drawings
 from benchmark.report.noise_tables import noise_groups
 from benchmark.report.parts import StudyPart
 from benchmark.report.study_tables import study_groups
-from tests.made_up_study import made_up_study
-
-DATA = {"digits": 1259, "bloodmnist": 400}
+from tests.made_up_study import made_up_kinds, made_up_study
 
 
 @pytest.fixture(scope="module")
 def study() -> dict[str, pd.DataFrame]:
-    """Symmetric noise, noise under which the ranking of detectors turns over, and labels of people on one data set."""
-    tables = made_up_study(DATA, (0.2,))
-    kinds = {"symmetric": 1.0, "boundary": -1.0, "given:worse": 1.0}
-    turned: dict[str, Any] = {}
-    for name, rows in tables.items():
-        if "noise" not in rows or name == "wrong_labels":
-            continue
-        parts = []
-        for noise, sign in kinds.items():
-            part = rows.assign(noise=noise, setting=rows["setting"] + noise, protocol=noise)
-            part["run"] = part["run"] + noise
-            if noise == "given:worse":
-                part = part[part["dataset"] == "digits"].assign(dataset="cifar", rate=0.4)
-            if "auroc" in part:
-                scale = 10_000 if name == "auroc_draws" else 1
-                part["auroc"] = (0.8 * scale + sign * (part["auroc"] - 0.8 * scale)).astype(part["auroc"].dtype)
-            parts.append(part)
-        turned[name] = pd.concat(parts, ignore_index=True)
-    accuracy = turned["accuracy"]
-    gain = np.where(accuracy["recipe_name"] == "linc", np.where(accuracy["noise"] == "boundary", -0.03, 0.05), 0.0)
-    turned["accuracy"] = accuracy.assign(last_test=0.7 + gain, last_balanced=0.6 + gain, last_rarest=0.4 - gain)
-    confusion = [(0, 0, 80), (1, 1, 70), (0, 1, 15), (1, 0, 5)]
-    turned["wrong_labels"] = pd.DataFrame(
-        {"dataset": "digits", "data": "d", "noise": noise, "rate": 0.2, "noise_seed": 0, "samples": 170, "classes": 2,
-         "true_rate": 0.118, "chance_mean": 0.2, "chance_spread": 0.1, "in_hardest_tenth": 0.3,
-         "correct": correct, "given": given, "count": count}
-        for noise in ("symmetric", "boundary") for correct, given, count in confusion
-    )  # fmt: skip
-    return tables | turned
+    return made_up_kinds()
 
 
 def test_a_study_of_one_kind_has_no_such_tables() -> None:

@@ -15,7 +15,7 @@ from benchmark.drawings import training as training_figures
 from benchmark.drawings.kinds import KINDS, Kind, study_drawings
 from benchmark.drawings.rows_to_draw import few_settings, first_setting
 from benchmark.paper.diagram import overview
-from tests.made_up_study import DATASETS, RATES, Tables, about_run, made_up_ablation, made_up_study
+from tests.made_up_study import DATASETS, RATES, Tables, about_run, made_up_ablation, made_up_kinds, made_up_study
 
 STUDY = made_up_study()
 NAMES = [kind.draw.__name__ for kind in KINDS]
@@ -42,7 +42,7 @@ def test_nothing_is_drawn_from_no_rows(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
 def test_figures_have_axis_labels_and_no_small_text(kind: Kind) -> None:
-    study = ablation() if kind.of_changes else STUDY
+    study = ablation() if kind.of_changes else made_up_kinds() if kind.of_noise else STUDY
     figure = kind.draw(*(study[name] for name in kind.reads))
     assert figure is not None
     assert any(axis.get_xlabel() for axis in figure.axes)
@@ -52,7 +52,7 @@ def test_figures_have_axis_labels_and_no_small_text(kind: Kind) -> None:
     plt.close(figure)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("variants", "first_batches")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("variants", "first_batches", "by_noise_kind")])
 def test_two_drawings_have_the_same_bytes(name: str) -> None:
     study = STUDY if name in ("auc_by_rate", "gain_heat_map") else small_study()
     (drawing,) = [drawing for drawing in study_drawings(study) if drawing.draw.__name__ == name]
@@ -72,7 +72,7 @@ def test_the_overview_names_every_phase() -> None:
 
 def test_captions_name_samples_rates_seeds_and_network() -> None:
     drawn = drawings(STUDY)
-    for kind in (kind for kind in KINDS if not kind.of_changes):
+    for kind in (kind for kind in KINDS if not (kind.of_changes or kind.of_noise)):
         (caption,) = [one.caption for one in drawn.values() if one.draw is kind.draw]
         rates = "20%, 50%" if kind.pick(STUDY["runs"])["rate"].nunique() > 1 else "20% symmetric"
         assert "n = 400" in caption or (kind.pick is first_setting and "n = 1,259" in caption)

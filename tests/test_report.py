@@ -83,7 +83,7 @@ def test_a_changed_row_makes_again_what_shows_it_with_the_bytes_of_a_full_report
 ) -> None:
     change_one_row(folder)
     report(folder)
-    readers = {"auc_by_detector", "auc_averaged", "auc_by_rate", "variants"}
+    readers = {"auc_by_detector", "auc_averaged", "auc_by_rate", "by_noise_kind", "variants"}
     assert set(drawn) == readers
     clean = tmp_path / "clean"
     clean.mkdir()

@@ -28,7 +28,7 @@ def by_noise_kind(metrics: pd.DataFrame) -> Figure | None:
         names = [name.replace(":", ":\n") for name in table.columns]
         axis.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
         axis.set_yticks(range(len(order)), labels)
-        axis.set(title=fill(title, 9 * max(widths)), aspect="auto")
+        axis.set(title=fill(title, 9 * max(widths)), xlabel="kind of noise", aspect="auto")
     return figure
 
 

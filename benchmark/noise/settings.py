@@ -43,9 +43,7 @@ class NoiseSettings:
         if self.rate > 0 and wrong == 0:
             raise LincBenchError(f"None {labels}. Choose at least {1 / samples:.1g}, or 0 for labels as they are.")
         if wrong == samples and self.kind != REDRAWN:
-            raise LincBenchError(
-                f"All {labels}, and none right to tell them from. Choose a lower rate (1 % is 0.01), or other labels."
-            )
+            raise LincBenchError(f"All {labels}, and none right to tell them from. Choose a lower rate; 1 % is 0.01.")
 
 
 @dataclass(frozen=True)

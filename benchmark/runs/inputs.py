@@ -34,12 +34,18 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             continue
         try:
             dataset = dataset_of(any_unit, plan.sources)
-            samples = samples_of(dataset)
-            for noise_id, unit in {unit.run.noise_id: unit for unit in units}.items():  # first: a file may not fit
-                if not _has_labels(plan.sources.results, noise_id):
-                    write_labels(unit.run, plan.noise[noise_id], samples, dataset.test.labels, plan.sources.results)
+            samples, results = samples_of(dataset), plan.sources.results
+            unlabelled = [
+                unit.run
+                for noise_id, unit in {unit.run.noise_id: unit for unit in units}.items()
+                if not _has_labels(results, noise_id)
+            ]
+            # Before anything is written, since a noise file may not fit.
+            wrong = [plan.noise[run.noise_id].corrupt(samples, run.noise.rate, run.noise.seed) for run in unlabelled]
             for unit in {(unit.store_id, unit.foreign): unit for unit in units if unit in plan.to_train}.values():
                 _compute_features(unit, plan.sources, executor, progress)
+            for run, labels in zip(unlabelled, wrong, strict=True):
+                write_labels(run, labels, samples, dataset.test.labels, results)
             duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
             if sentence := duplicates_sentence(duplicates, dataset):
                 progress.say_once(sentence)

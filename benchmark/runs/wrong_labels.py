@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.data.datasets import REPLACED, STAYS, Dataset, DatasetInfo
 from benchmark.disk import ResultsFolder, atomic_file
-from benchmark.noise import NoiseKind, NoiseSettings, Samples, noise_named
+from benchmark.noise import NoiseKind, NoiseSettings, Samples, WrongLabels, noise_named
 from benchmark.noise.flips import write_flips
 from benchmark.noise.settings import IS_REPLACED
 from benchmark.runs.studies import Grid, Study
@@ -47,11 +47,10 @@ def samples_of(dataset: Dataset) -> Samples:
 
 
 def write_labels(
-    run: RunSettings, kind: NoiseKind, samples: Samples, test_labels: np.ndarray, results: ResultsFolder
+    run: RunSettings, wrong: WrongLabels, samples: Samples, test_labels: np.ndarray, results: ResultsFolder
 ) -> None:
     """The labels that training is given, the correct ones in a file that it never opens, and the flip file."""
     correct = samples.by_split(samples.labels)
-    noise, wrong = run.noise, kind.corrupt(samples, run.noise.rate, run.noise.seed)
     given, answers = {**wrong.given, "test": test_labels}, dict(correct)
     if wrong.replaced is not None:
         given |= {f"{split}{REPLACED}": number_N for split, number_N in wrong.replaced.items()}
@@ -61,5 +60,6 @@ def write_labels(
     for path, labels in ((results.answer_key(run.noise_id), answers), (results.given_labels(run.noise_id), given)):
         with atomic_file(path) as file:
             np.savez(file, **labels)  # type: ignore[arg-type]  # its stub takes them for allow_pickle
+    noise = run.noise
     about = {"dataset": run.dataset, "noise": noise.title, "rate": noise.rate, "seed": noise.seed}
     write_flips(results.flips(run.noise_id), samples, about, wrong)

@@ -30,6 +30,8 @@ def in_order(noises: pd.Series) -> list[str]:
 
 def settings_to_compare(rows: pd.DataFrame) -> set[str]:
     """One for each kind of noise and data set: trained as most runs were, with the rate nearest to the usual one."""
+    if rows.empty:
+        return set()
     training = [column for column in IN_TITLES if column not in ("dataset", "rate", "noise")]
     counts = rows.groupby(training, as_index=False).size()
     usual = counts.iloc[[int(counts["size"].argmax())]][training]
