@@ -184,6 +184,7 @@ def _decide(audit: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # some fifty commands
 @pytest.mark.usefixtures("own_file")
 def test_commands_in_the_readme_run(
     quick: tuple[str, ...],
