@@ -103,6 +103,6 @@ def verify_rows(options: argparse.Namespace) -> int:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in numbers["verdict"].value_counts().items())
     say(
         f"{len(numbers)} numbers of {len(choices)} rows recomputed: {counts}. On another processor than the one that "
-        f"made them, AUROCs may differ by {TOLERANCE['auroc']:g}, everything else by {TOLERANCE['last_test']:g}."
+        f"made them, AUROCs may differ by {TOLERANCE['auroc']:g}, other measures by up to {max(TOLERANCE.values()):g}."
     )
     return int(not numbers["verdict"].isin([SAME, WITHIN]).all())

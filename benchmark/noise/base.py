@@ -67,6 +67,8 @@ class NoiseKind(ABC):
     summary: ClassVar[str]
     options: ClassVar[str] = ""  # what may follow the name and a colon
     reaches: ClassVar[tuple[float, float]] = (0.0, 1.0)  # rates above 0
+    takes_rate: ClassVar[bool] = True  # or has its own
+    takes_seed: ClassVar[bool] = True  # or always gives the same labels
 
     @classmethod
     def with_option(cls, option: str) -> "NoiseKind":
@@ -89,14 +91,6 @@ class NoiseKind(ABC):
     def source(self) -> str:
         """What it depends on beside rate, seed and samples; a digest follows an @."""
         return ""
-
-    @property
-    def takes_rate(self) -> bool:
-        return True
-
-    @property
-    def takes_seed(self) -> bool:
-        return True
 
     @property
     def own_rate(self) -> float | None:

@@ -80,6 +80,7 @@ class ByMatrix(ChanceNoise):
 
     name: ClassVar[str] = "asymmetric"
     summary: ClassVar[str] = Asymmetric.summary
+    takes_rate: ClassVar[bool] = False
 
     file: str = ""
     matrix: tuple[tuple[float, ...], ...] = ()
@@ -88,10 +89,6 @@ class ByMatrix(ChanceNoise):
     def source(self) -> str:
         digest = bytes_digest([repr(self.matrix).encode()])
         return f"{self.file}-{digest[:4]}@{digest[:12]}"
-
-    @property
-    def takes_rate(self) -> bool:
-        return False
 
     @property
     def own_rate(self) -> float:

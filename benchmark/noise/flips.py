@@ -53,6 +53,9 @@ class FromFile(NoiseKind):
     summary: ClassVar[str] = "the wrong labels of a flip file, which every run writes"
     options: ClassVar[str] = "PATH of a flip file"
 
+    takes_rate: ClassVar[bool] = False
+    takes_seed: ClassVar[bool] = False
+
     path: str = ""
     made_by: str = ""
     rate: float = 0.0
@@ -70,14 +73,6 @@ class FromFile(NoiseKind):
     @property
     def source(self) -> str:
         return f"{self.made_by}-{self.digest[:4]}@{self.digest}"
-
-    @property
-    def takes_rate(self) -> bool:
-        return False
-
-    @property
-    def takes_seed(self) -> bool:
-        return False
 
     @property
     def own_rate(self) -> float:

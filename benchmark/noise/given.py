@@ -23,6 +23,9 @@ class Given(NoiseKind):
     summary: ClassVar[str] = "as people made them: a second column or key of labels in the data set's own file"
     options: ClassVar[str] = "KEY or COLUMN, such as given:train_labels_worse"
 
+    takes_rate: ClassVar[bool] = False
+    takes_seed: ClassVar[bool] = False
+
     column: str = ""
     labels: Mapping[str, np.ndarray] = field(default_factory=dict, compare=False)  # by split
     correct: np.ndarray = field(default_factory=lambda: np.empty(0), compare=False)  # of training
@@ -41,14 +44,6 @@ class Given(NoiseKind):
     def source(self) -> str:
         digest = bytes_digest(labels.astype("<i8").tobytes() for labels in self.labels.values())
         return f"{self.column.removeprefix('train_labels_')}@{digest[:12]}"
-
-    @property
-    def takes_rate(self) -> bool:
-        return False
-
-    @property
-    def takes_seed(self) -> bool:
-        return False
 
     @property
     def own_rate(self) -> float:
