@@ -14,7 +14,7 @@ from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.networks import Backbone
 from benchmark.networks.loading import untrained_backbone
 from benchmark.networks.split_model import SplitModel
-from benchmark.record import EMBEDDING, RunShape, Signal
+from benchmark.record import EMBEDDING, CheckpointGradientNorms, Embedding, RunShape, Signal
 from benchmark.record.recorders import RunContext
 from benchmark.record.signals import GradientNorms, InputGradientSpread
 from benchmark.training import CrossEntropy, TrainingSettings
@@ -84,6 +84,24 @@ def test_gradient_norms_are_those_of_the_whole_model(split: SplitModel, tmp_path
         assert norms[i] == pytest.approx(brute.item(), rel=1e-4)
 
 
+@pytest.mark.parametrize("parameters", ["classifier", "all trained"])
+def test_gradient_norms_at_checkpoints_are_those_of_the_classifier_or_of_all(
+    split: SplitModel, tmp_path: Path, parameters: str
+) -> None:
+    signal = CheckpointGradientNorms(2, parameters)
+    norms, states, images, labels = recorded(split, signal, tmp_path)
+    assert signal.epochs_of(EPOCHS) == [2, 5]
+    for row, epoch in enumerate((2, 5)):
+        split.model.load_state_dict(states[epoch - 1])
+        of_classifier = list(split.model.get_classifier().parameters())
+        counted = of_classifier if parameters == "classifier" else list(split.trained().values())
+        for i in range(N):
+            split.model.zero_grad()
+            F.cross_entropy(split.model(images[i : i + 1]), labels[i : i + 1]).backward()
+            brute = torch.stack([parameter.grad.square().sum() for parameter in counted]).sum().sqrt()
+            assert norms[row, i] == pytest.approx(brute.item(), rel=1e-4, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("signal", "epochs"),
     [
@@ -144,15 +162,19 @@ def test_checkpoints_of_each_stage() -> None:
     assert InputGradientSpread(at_epochs=(1, 3, 5)).epochs_of(4) == (1, 3)
 
 
-def test_embedding_is_what_the_classifier_sees_before_training(split: SplitModel, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("after_epoch", "row"), [(0, None), (2, 1), (9, EPOCHS - 1)])
+def test_embedding_is_what_the_classifier_sees(
+    split: SplitModel, tmp_path: Path, after_epoch: int, row: int | None
+) -> None:
+    """Before training, after an epoch, or after the last one if there are fewer."""
     seen: list[torch.Tensor] = []
     classifier = split.model.get_classifier()
-    hook = classifier.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].detach().clone()))
     untouched = {name: tensor.clone() for name, tensor in split.model.state_dict().items()}
-    embedding, _, images, _ = recorded(split, EMBEDDING, tmp_path)
-    split.model.load_state_dict(untouched)
-    seen.clear()
+    embedding, states, images, _ = recorded(split, Embedding(after_epoch), tmp_path)
+    split.model.load_state_dict(untouched if row is None else states[row])
+    hook = classifier.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].detach().clone()))
     with torch.no_grad():
         split.model(images)
     hook.remove()
     np.testing.assert_allclose(embedding, seen[0], rtol=1e-4, atol=1e-5)
+    assert Embedding().key == EMBEDDING.key == "embedding"

@@ -6,6 +6,8 @@ from benchmark.record.signals import (
     EMBEDDING,
     EVAL_LOGITS,
     TRAIN_LOGITS,
+    CheckpointGradientNorms,
+    Embedding,
     EvalLogits,
     Example,
     GradientNorms,

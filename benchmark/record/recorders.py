@@ -127,9 +127,21 @@ def embedding_of(model: SplitModel, split: LabelledFeatures) -> np.ndarray:
 
 
 class EmbeddingRecorder(Recorder):
-    """Looks at the network before its first update."""
+    """Looks at the network once: before its first update, or at the end of an epoch."""
+
+    def __init__(self, context: RunContext, key: str, epoch: int) -> None:
+        super().__init__(context, key)
+        self.epoch = epoch
 
     def at_start(self) -> None:
+        if self.epoch == 0:
+            self._record()
+
+    def after_epoch(self, epoch: int, predict: Predict) -> None:
+        if epoch == self.epoch:
+            self._record()
+
+    def _record(self) -> None:
         embedding = embedding_of(self.context.model, self.context.data.train)
         self.new_array(embedding.shape, np.float32)[:] = embedding
 
@@ -146,6 +158,23 @@ def gradient_norms(model: SplitModel, features_B: Tensor, labels_B: Tensor) -> T
     return torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients.values()]).sum(0).sqrt()
 
 
+def all_gradient_norms(model: SplitModel, split: LabelledFeatures) -> Tensor:
+    """Of all samples, over all trained parameters."""
+    everyone, norms = torch.arange(len(split.labels), device=split.labels.device), list[Tensor]()
+    for indices, features in split.batches(everyone, SAMPLES_AT_ONCE):
+        cached = model.cached(features) if model.is_plain else features
+        norms.append(gradient_norms(model, cached, split.labels[indices]))
+    return torch.cat(norms)
+
+
+@torch.no_grad()
+def head_gradient_norms(model: SplitModel, split: LabelledFeatures, logits_NK: Tensor) -> Tensor:
+    """Of all samples, over a linear classifier alone: its weights' gradient is (p − e_ỹ)·hᵀ, its bias's p − e_ỹ."""
+    squares_N = torch.cat([model.embed(batch).double().square().sum(1) for batch in split.in_order(256)])
+    error_NK = logits_NK.double().softmax(1) - F.one_hot(split.labels, logits_NK.shape[1])
+    return ((squares_N + 1) * error_NK.square().sum(1)).sqrt()
+
+
 class GradientNormRecorder(Recorder):
     def __init__(self, context: RunContext, key: str, epoch: int) -> None:
         super().__init__(context, key)
@@ -154,14 +183,28 @@ class GradientNormRecorder(Recorder):
     def after_epoch(self, epoch: int, predict: Predict) -> None:
         if epoch != self.epoch:
             return
-        model, split = self.context.model, self.context.data.train
         norms_N = self.new_array((self.context.shape.samples,), np.float64)
-        everyone = torch.arange(self.context.shape.samples, device=split.labels.device)
-        for indices, features in split.batches(everyone, SAMPLES_AT_ONCE):
-            cached = model.cached(features) if model.is_plain else features
-            norms = gradient_norms(model, cached, split.labels[indices])
-            norms_N[indices.cpu().numpy()] = norms.cpu().numpy()
+        norms_N[:] = all_gradient_norms(self.context.model, self.context.data.train).cpu().numpy()
         norms_N.flush()
+
+
+class CheckpointGradientNormRecorder(Recorder):
+    def __init__(self, context: RunContext, key: str, epochs: Sequence[int], is_classifier_alone: bool) -> None:
+        super().__init__(context, key)
+        self.epochs, self.is_classifier_alone = epochs, is_classifier_alone
+
+    def at_start(self) -> None:
+        self.norms_EN = self.new_array((len(self.epochs), self.context.shape.samples), np.float64)
+
+    def after_epoch(self, epoch: int, predict: Predict) -> None:
+        if epoch not in self.epochs:
+            return
+        about = self.context.model, self.context.data.train
+        norms = head_gradient_norms(*about, predict()) if self.is_classifier_alone else all_gradient_norms(*about)
+        self.norms_EN[self.epochs.index(epoch)] = norms.cpu().numpy()
+
+    def at_end(self) -> None:
+        self.norms_EN.flush()
 
 
 class View(NamedTuple):

@@ -149,20 +149,51 @@ class EvalLogits(_Logits):
 
 @dataclass(frozen=True)
 class Embedding(Signal):
-    """What the classifier of the pretrained network sees, before any training: samples × dimensions."""
+    """What the classifier sees, of the pretrained network or after an epoch of training: samples × dimensions."""
 
     kind: ClassVar[str] = "embedding"
+    after_epoch: int = field(default=0, metadata=later(1))  # 0: before any training; the last if there are fewer
 
     def recorder(self, context: RunContext) -> Recorder:
         from benchmark.record.recorders import EmbeddingRecorder
 
-        return EmbeddingRecorder(context, self.key)
+        return EmbeddingRecorder(context, self.key, min(self.after_epoch, context.shape.epochs))
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * shape.samples * 1024
 
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         return example.logits[-1] + example.generator.normal(0, 1e-3, example.logits[-1].shape)
+
+
+@dataclass(frozen=True)
+class CheckpointGradientNorms(Signal):
+    """Norm of each sample's loss gradient at checkpoints spread evenly over the training: checkpoints × samples.
+
+    Over a linear classifier alone it is ‖p − e_ỹ‖·√(‖h‖² + 1), where h is what the classifier sees: no gradient is
+    computed.
+    """
+
+    kind: ClassVar[str] = "checkpoint_gradient_norms"
+    per_epoch: ClassVar[bool] = True
+    checkpoints: int = 9
+    parameters: Literal["classifier", "all trained"] = "classifier"
+
+    def epochs_of(self, epochs: int) -> Sequence[int]:
+        count = min(self.checkpoints, epochs)
+        return list(dict.fromkeys(np.linspace(epochs / count, epochs, count).round().astype(int).tolist()))
+
+    def recorder(self, context: RunContext) -> Recorder:
+        from benchmark.record.recorders import CheckpointGradientNormRecorder
+
+        epochs = self.epochs_of(context.shape.epochs)
+        return CheckpointGradientNormRecorder(context, self.key, epochs, self.parameters == "classifier")
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return 8 * len(self.epochs_of(shape.epochs)) * shape.samples
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return 1 + suspicion_N + example.generator.random((len(self.epochs_of(shape.epochs)), shape.samples))
 
 
 TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()

@@ -27,9 +27,9 @@ def training_job(
     """`describe` is told which path each network takes."""
     data, run, settings = training_data(unit, sources), unit.run, unit.run.training
 
-    def new_model(seed: int) -> SplitModel:
+    def new_model(seed: int, more_classes: int = 0) -> SplitModel:
         weights, device = sources.weights_file, settings.device
-        head = data.num_classes, weights, seed, device, settings.plain, settings.head_init
+        head = data.num_classes + more_classes, weights, seed, device, settings.plain, settings.head_init
         model = load_backbone(run.backbone, *head)
         if unit.store_id is not None:
             check_weights(sources.store(unit), model)

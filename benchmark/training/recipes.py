@@ -26,7 +26,7 @@ class Job:
 
     data: TrainingData
     settings: TrainingSettings
-    new_model: Callable[[int], SplitModel]  # pretrained, with a head that depends on the given seed alone
+    new_model: Callable[..., SplitModel]  # of a seed, on which the head depends alone, and of `more_classes`
     recorders: Callable[[SplitModel], Sequence[Recorder]]
     after_epoch: Callable[[int], None] = lambda epoch: None
 
