@@ -54,7 +54,7 @@ class Detector(ABC):
     def paper(self) -> tuple[str, str]:
         """Authors, venue and year, and the arXiv number, as its file's first lines say; empty if they say nothing."""
         about = sys.modules[type(self).__module__].__doc__ or ""
-        said = re.search(r"\((?:as in )?([^()]+ et al\.[^()]*?)(?:, arXiv ([\d.]+))?\)", about)
+        said = re.search(r"\((?:as in )?([^()]+(?: et al\.| and )[^()]*?)(?:, arXiv ([\d.]+))?\)", about)
         return (said[1], said[2] or "") if said else ("", "")
 
     @property

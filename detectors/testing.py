@@ -112,20 +112,24 @@ def _json_round_trip(detector: Detector) -> None:
         raise AssertionError(
             f"its fields cannot be written as JSON ({error}); use numbers, strings, tuples."
         ) from error
-    again = _rebuilt(type(detector), settings)
+    again = _rebuilt(detector, settings)
     assert again == detector, f"rebuilt from its JSON it is {again}, not {detector}; use numbers, strings and tuples."
 
 
-def _rebuilt(kind: Any, settings: dict[str, Any]) -> Any:
+def _rebuilt(like: Any, settings: dict[str, Any]) -> Any:
+    """Of the same classes as a settings value."""
     values = {}
-    for field in fields(kind):
+    for field in fields(like):
         if field.name not in settings and "later" in field.metadata:  # left out while it has its default
             continue
-        value = settings[field.name]
-        if is_dataclass(field.default):
-            value = _rebuilt(type(field.default), value)
-        values[field.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**values)
+        value, current = settings[field.name], getattr(like, field.name)
+        if is_dataclass(current):
+            value = _rebuilt(current, value)
+        elif isinstance(current, tuple):
+            pairs = zip(current, value, strict=True)
+            value = tuple(_rebuilt(part, of_part) if is_dataclass(part) else of_part for part, of_part in pairs)
+        values[field.name] = value
+    return type(like)(**values)
 
 
 def _declarations(detector: Detector) -> None:

@@ -26,8 +26,8 @@ class LineUp:
         check_name("line-up", self.name)
 
 
-BOTH_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.items())
-ORIGINAL = BOTH_LINE_UPS[0]
+ALL_LINE_UPS = tuple(LineUp(name, detectors) for name, detectors in LINE_UPS.items())
+ORIGINAL = ALL_LINE_UPS[0]
 
 
 Seeds = tuple[int, int]  # which labels are wrong; the head's initial weights and the order of samples
@@ -46,7 +46,7 @@ class Grid:
     backbone: Backbone = Backbone()
     training: TrainingSettings = TrainingSettings()
     recipes: tuple[Recipe, ...] = (Standard(), LiNCRecipe())  # trained even if no detector needs them
-    line_ups: tuple[LineUp, ...] = BOTH_LINE_UPS
+    line_ups: tuple[LineUp, ...] = ALL_LINE_UPS
 
     @property
     def detectors(self) -> tuple[Detector, ...]:
@@ -108,10 +108,14 @@ PAPER_DATASETS = (
     "organsmnist",
 )
 
-# They cost more than the training itself: gradients of every image, or training in folds.
-COSTLY = ("VoG", "GraNd", "confident learning")
+
+def _is_costly(detector: Detector) -> bool:
+    """Whether it costs more than the training itself: gradients of every image, or trainings of its own."""
+    return detector.name in ("VoG", "GraNd") or detector.training.trainings > 1
+
+
 CHEAP = tuple(
-    LineUp(name, tuple(detector for detector in detectors if detector.name not in COSTLY))
+    LineUp(name, tuple(detector for detector in detectors if not _is_costly(detector)))
     for name, detectors in LINE_UPS.items()
 )
 # Files that anybody can download and a network that anybody can install; the last is the largest.
@@ -204,7 +208,7 @@ STUDIES: tuple[Study, ...] = (
     Study(
         "detection",
         "detection on five MedMNIST data sets, 20 % noise, EfficientNet-Lite0; the slowest detectors on three of them",
-        (MAIN, replace(MAIN, datasets=OFFICIAL[:3], seeds=SEEDS[:3], line_ups=(WITH_LATER, BOTH_LINE_UPS[1]))),
+        (MAIN, replace(MAIN, datasets=OFFICIAL[:3], seeds=SEEDS[:3], line_ups=(WITH_LATER, *ALL_LINE_UPS[1:]))),
     ),
     Study("detection-vit", "the same with a ViT-S/14 at 112 px, without the slowest detectors", (VIT,)),
     Study(

@@ -1,0 +1,64 @@
+"""Margins and probabilities of the given label: the plain grid that others are compared with.
+
+margin = z_ỹ − max over the other classes of z, probability = p_ỹ, from the evaluation that ends an epoch: the mean over
+all epochs, the last one, or an early one (10); or from held-out predictions, of networks that did not train on the
+sample. Low is noisy, so the scores are −margin and 1 − probability. Some have other names: the mean margin at
+presentation is AUM, the mean probability is Data-IQ's confidence in H-CAT, the held-out probability is confident
+learning's. Comparisons of detectors found such plain readings hard to beat.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from benchmark.record import EvalLogits, RunRecord, Signal
+from benchmark.training import Recipe, Standard
+from detectors.base import Detector
+from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
+from detectors.logits import best_other_class, given_class, softmax
+
+EARLY = 10
+Reading = Literal["mean", "last", "early", "held-out"]
+
+
+@dataclass(frozen=True)
+class GivenMargin(Detector):
+    name: ClassVar[str] = "margin"
+    summary: ClassVar[str] = "margin of the given label's logit over the best other, at the end of an early epoch"
+
+    reading: Reading = "early"
+
+    @property
+    def training(self) -> Recipe:
+        return CrossValidation() if self.reading == "held-out" else Standard()
+
+    @property
+    def needs(self) -> tuple[Signal, ...]:
+        if self.reading == "held-out":
+            return (HELD_OUT_LOGITS,)
+        return (EvalLogits({"mean": None, "last": (0,), "early": (EARLY,)}[self.reading]),)
+
+    def epochs_used(self, epochs: int) -> int:
+        if self.reading == "held-out":
+            return min(CrossValidation().epochs, epochs)
+        return min(EARLY, epochs) if self.reading == "early" else epochs
+
+    def score(self, record: RunRecord) -> np.ndarray:
+        return record.map_samples(self._of_block, self.needs[0])
+
+    def _of_block(self, labels_B: np.ndarray, logits: np.ndarray) -> np.ndarray:
+        logits_EBK = logits[None] if logits.ndim == 2 else logits  # held-out logits have no epochs
+        return self._suspicion(labels_B, logits_EBK.astype(np.float64)).mean(axis=0)
+
+    def _suspicion(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        return best_other_class(logits_EBK, labels_B) - given_class(logits_EBK, labels_B)  # a low margin is noisy
+
+
+@dataclass(frozen=True)
+class GivenProbability(GivenMargin):
+    name: ClassVar[str] = "probability"
+    summary: ClassVar[str] = "one minus the probability of the given label, at the end of an early epoch"
+
+    def _suspicion(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+        return 1.0 - given_class(softmax(logits_EBK), labels_B)  # a low probability is noisy
