@@ -119,7 +119,7 @@ class CommandParser(argparse.ArgumentParser):
             "a name or a path (.npz, .csv, image folder), or NAME=PATH: a file for the study's data set of that name; "
             "default: all data sets of the study; repeatable"
         )
-        line_up = "original or hcat; default: all line-ups of the study; repeatable"
+        line_up = "original, hcat or margins; default: all line-ups of the study; repeatable"
         detector = "a name, in the parts of the study that have it or else in all; or path/to/file.py:Class; repeatable"
         self.add_argument("study", nargs="?", default="demo", help="default: demo")
         self.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)

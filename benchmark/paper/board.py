@@ -21,7 +21,11 @@ METRICS = {
     "recall_5": "share of wrong labels in the first 5 %",
     "recall_20": "share of wrong labels in the first 20 %",
 }
-DEFINED = {reference.LINE_UP: "detectors as their authors define them", "hcat": "detectors as H-CAT defines them"}
+DEFINED = {
+    reference.LINE_UP: "detectors as their authors define them",
+    "hcat": "detectors as H-CAT defines them",
+    "margins": "plain margins and probabilities beside LiNC",
+}
 EPOCHS = (1, 2, 5, 10, 20, 40)  # of those that were read, the views that are offered
 ALL, ALL_EPOCHS = "all", "all"
 NAMES = {
@@ -194,8 +198,9 @@ def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> 
 
 def _detectors(rows: pd.DataFrame, costs: pd.DataFrame, link: str) -> dict[str, BoardDetector]:
     """By label."""
-    defined = {detector.label: name for name, detectors in reversed(LINE_UPS.items()) for detector in detectors}
+    of_label = {detector.label: detector for detectors in LINE_UPS.values() for detector in detectors}
     known = {detector.name: detector for detector in LINE_UPS[reference.LINE_UP]}
+    of_hcat = {detector.label for detector in LINE_UPS["hcat"]} - {detector.label for detector in known.values()}
     usual = rows[rows["protocol"] == rows["protocol"].mode()[0]]
     cost, epochs = added_costs(costs, usual.iloc[0]), int(usual["epochs"].iloc[0])
     found = {}
@@ -203,11 +208,11 @@ def _detectors(rows: pd.DataFrame, costs: pd.DataFrame, link: str) -> dict[str, 
         if (detector := known.get(name)) is None:  # a user's own
             found[label] = BoardDetector(label, added=cost.get(label))
             continue
-        is_original = defined.get(label, reference.LINE_UP) == reference.LINE_UP
+        detector = of_label.get(label, detector)
         cited, number = detector.paper
         found[label] = BoardDetector(
-            label if is_original else f"{name}, {defined[label].upper()}",
-            detector.summary if is_original else label,
+            f"{name}, HCAT" if label in of_hcat else label,
+            label if label in of_hcat else detector.summary,
             cited,
             f"https://arxiv.org/abs/{number}" if number else "",
             f"{link}{type(detector).__module__.replace('.', '/')}.py" if link else "",

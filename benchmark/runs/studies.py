@@ -199,7 +199,7 @@ def _first_batches() -> tuple[Grid, ...]:
 
 DEMO = Study(  # the only study without medical images
     "demo",
-    "digits, 20 % noise, three seeds, every detector in both line-ups; minutes on a laptop, no download",
+    "digits, 20 % noise, three seeds, every detector in all line-ups; minutes on a laptop, no download",
     (DIGITS,),
     by_epochs=True,
 )
