@@ -62,7 +62,13 @@ class Workbench:
         def recorders(model: SplitModel) -> list[Recorder]:
             return recorders_of(variant.signals, RunContext(self.shape, folder, model, self.data, self.images))
 
-        job = Job(self.data, self.settings, lambda seed: copy.deepcopy(self.model), recorders)
+        def new_model(seed: int, more_classes: int = 0) -> SplitModel:
+            model = copy.deepcopy(self.model)
+            if more_classes:
+                model.model.reset_classifier(self.data.num_classes + more_classes)  # type: ignore[operator]
+            return model
+
+        job = Job(self.data, self.settings, new_model, recorders)
         stopwatch, began = Stopwatch(self.settings.device, self.settings.threads), time.perf_counter()
         started = stopwatch.elapsed
         history, left_behind = variant.recipe.run(job)
