@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmark.record import EMBEDDING, RunRecord, Signal
 from benchmark.seeds import numpy_generator
-from benchmark.statistics.order import order_by_features
+from benchmark.statistics.neighbours import order_by_features
 from detectors.base import Detector
 
 COMPONENTS = 64

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.record import Embedding, EvalLogits, RunRecord, Signal
-from benchmark.statistics.order import order_by_features
+from benchmark.statistics.neighbours import order_by_features
 from detectors.base import Detector
 from detectors.logits import softmax
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmark.seeds import numpy_generator
-from benchmark.statistics.advice import without_advice
+from benchmark.statistics import without_advice
 
 FOLDS = 5
 SAMPLES_PER_COMPONENT, MOST_COMPONENTS = 16, 64

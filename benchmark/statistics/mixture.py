@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmark.statistics.advice import without_advice
+from benchmark.statistics import without_advice
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture

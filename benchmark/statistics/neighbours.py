@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 EXACT_ROWS = 20_000
 CELLS_PER_ROOT, PROBED = 2, 16  # √rows times so many cells, of which so many are searched for each query
+COMPARED = 8  # features; rows that are equal in all of them keep their order
 FITTED_PER_CELL, ROUNDS = 64, 10  # rows that k-means reads, and how often
 
 
@@ -20,6 +21,11 @@ def unit_rows(features_ND: np.ndarray) -> np.ndarray:
     """Rows of length one, in single precision; a row of zeros stays zero."""
     features_ND = np.ascontiguousarray(features_ND, dtype=np.float32)
     return features_ND / np.maximum(np.linalg.norm(features_ND, axis=1, keepdims=True), 1e-12)
+
+
+def order_by_features(features_ND: np.ndarray) -> np.ndarray:
+    """An order that does not depend on that of the samples in a file, for draws among them."""
+    return np.lexsort(features_ND[:, :COMPARED].T)
 
 
 class Index:
