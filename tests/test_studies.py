@@ -24,8 +24,8 @@ def test_a_run_that_two_grids_have_is_one_unit_with_what_either_needs(tmp_path: 
     study = study_named("detection")
     plan = plan_study(study, Sources(ResultsFolder(tmp_path)))
     ids = [unit.run.run_id for unit in plan.units]
-    assert len(ids) == len(set(ids)) == 5 * 5 * 2 + 3 * 3 * 2, (
-        "data sets, pairs of seeds, recipes; in folds, and LiNC that starts later"
+    assert len(ids) == len(set(ids)) == 5 * 5 * 2 + 3 * 3 * 5, (
+        "data sets, pairs of seeds, recipes; LiNC that starts later, and four ways with trainings of their own"
     )
     vog = [unit for unit in plan.units if detector_named("VoG") in unit.detectors]
     assert {unit.run.dataset for unit in vog} == {"breastmnist", "pneumoniamnist", "dermamnist"}
