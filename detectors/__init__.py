@@ -81,13 +81,13 @@ HCAT: tuple[Detector, ...] = (
     VoG(at_epochs=(1, 3, 5), output="probability", per_class=False, high_is_clean=True, channels="separate"),
 )
 
-# The plain readings of one training, each beside the others.
-MARGINS: tuple[Detector, ...] = (
+# The plain readings of logits, beside each other.
+READINGS: tuple[Detector, ...] = (
     LiNC(),
     *(kind(reading) for kind in (GivenMargin, GivenProbability) for reading in get_args(Reading)),
 )
 
-LINE_UPS: dict[str, tuple[Detector, ...]] = {"original": DETECTORS, "hcat": HCAT, "margins": MARGINS}
+LINE_UPS: dict[str, tuple[Detector, ...]] = {"original": DETECTORS, "hcat": HCAT, "margins": READINGS}
 
 
 def detector_named(name: str) -> Detector:
@@ -97,4 +97,4 @@ def detector_named(name: str) -> Detector:
     raise unknown_name("detector", name, [detector.name for detector in DETECTORS])
 
 
-__all__ = ["DETECTORS", "HCAT", "LINE_UPS", "MARGINS", "Detector", "detector_named"]
+__all__ = ["DETECTORS", "HCAT", "LINE_UPS", "READINGS", "Detector", "detector_named"]

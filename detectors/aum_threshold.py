@@ -1,9 +1,9 @@
 """AUM with its threshold class (Pleiss et al., NeurIPS 2020, arXiv 2001.10528).
 
 N / (C + 1) samples are given a class that does not exist, and the 99th percentile of their AUM is what a wrong label
-reaches: below it a label is flagged. Two trainings, each with other such samples, which the other one judges; like
-the authors', without a drop of the learning rate. Score: the threshold less the AUM, so that flagged is above 0; for
-samples of neither set the mean over both trainings, where the authors flag what either flags.
+reaches: below it a label is flagged. Two trainings, each with other such samples, which the other one judges; like the
+authors', without a drop of the learning rate. Score: the threshold less the AUM, so that flagged is above 0; for
+samples of neither set the mean over both trainings, where the authors flag what both flag.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ import numpy as np
 from benchmark.record import Example, RunRecord, RunShape, Signal
 from benchmark.record.history import History
 from benchmark.seeds import numpy_generator
-from benchmark.training import Job, Objective, Recipe
+from benchmark.training import Job, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
-from detectors.relabelled import REPLACED, ROLES, TRAININGS, draw_roles, mean_without_role, train_twice
+from detectors.relabelled import REPLACED, ROLES, TRAININGS, draw_roles, mean_where_judged, train_twice
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +49,9 @@ class ThresholdClass(Recipe):
     @property
     def trainings(self) -> int:
         return TRAININGS
+
+    def passes(self, epochs: int) -> float:
+        return TRAININGS * min([epochs, *TrainingSettings().milestones])
 
     def run(self, job: Job) -> tuple[History, Mapping[Signal, np.ndarray]]:
         given_N, classes = job.data.train.labels.cpu().numpy(), job.data.num_classes
@@ -98,6 +101,9 @@ class AUMThreshold(Detector):
     def needs(self) -> tuple[Signal, ...]:
         return (MARGINS, ROLES)
 
+    def epochs_used_in(self, training: TrainingSettings) -> int:
+        return min([training.epochs, *training.milestones])
+
     def score(self, record: RunRecord) -> np.ndarray:
         margins_N2, roles_N2 = record[MARGINS], record[ROLES]
         below_N2 = np.zeros(margins_N2.shape)
@@ -105,4 +111,4 @@ class AUMThreshold(Detector):
             of_threshold = margins_N2[roles_N2[:, number] == REPLACED, number]
             threshold = np.percentile(of_threshold, self.percentile) if len(of_threshold) else 0.0
             below_N2[:, number] = threshold - margins_N2[:, number]  # a low AUM is noisy
-        return mean_without_role(below_N2, roles_N2)
+        return mean_where_judged(below_N2, roles_N2)

@@ -1,10 +1,9 @@
 """Several detectors as one: their ranks, averaged; high is noisy.
 
-Each detector's scores become ranks among all samples from 0 to 1, ties sharing one. `method` "mean" averages them,
-"Borda" is the same sum with the points that an election gives (n − 1 to the first), and "median" does not follow one
-detector that is far off. They may be any that read runs of one recipe. The default is what `linc-bench audit` ranks
-by, as far as one standard training has it: post-hoc trust in the place of LiNC's, Data-OOB in that of its held-out
-classifiers.
+Each detector's scores become ranks among all samples from 0 to 1, ties sharing one, and `method` averages them. The
+mean orders samples as Borda's count does, whose points are the ranks; the median does not follow one detector that is
+far off. They may be any that read runs of one recipe. The default is what `linc-bench audit` ranks by, as far as one
+standard training has it: post-hoc trust in the place of LiNC's, Data-OOB in that of its held-out classifiers.
 """
 
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ class Combined(Detector):
     summary: ClassVar[str] = "mean rank of post-hoc trust, EL2N, Data-IQ, nearest neighbours and Data-OOB"
 
     of: tuple[Detector, ...] = (PostHocTrust(), EL2N(), DataIQ(), Neighbours(), DataOOB())
-    method: Literal["mean", "Borda", "median"] = "mean"
+    method: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         if len({detector.training for detector in self.of}) != 1:
@@ -58,7 +57,5 @@ class Combined(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         from scipy.stats import rankdata
 
-        points_DN = np.stack([rankdata(detector.score(record)) - 1 for detector in self.of])
-        if self.method == "Borda":
-            return points_DN.sum(axis=0)
-        return (np.median if self.method == "median" else np.mean)(points_DN, axis=0) / max(1, points_DN.shape[1] - 1)
+        ranks_DN = np.stack([rankdata(detector.score(record)) - 1 for detector in self.of])
+        return (np.median if self.method == "median" else np.mean)(ranks_DN, axis=0) / max(1, ranks_DN.shape[1] - 1)

@@ -2,8 +2,9 @@
 
 Each sample's loss in every epoch, smoothed by a moving average, is a curve; k-means with two clusters separates the
 curves of each given label, and the cluster of the higher mean loss is noisy. The authors flag its members, and choose
-the number of clusters and windows by their silhouette. A ranking needs a number: ours is d_low / (d_low + d_high) of
-the distances to the two centres, above 0.5 for the noisy cluster.
+the number of clusters and windows by their silhouette, and cut off large losses first. A ranking needs a number: ours
+is how far a curve is along the way from the lower to the higher centre, (d_low² − d_high²) / ‖c_high − c_low‖² of the
+distances to them: from −1 to 1 between the centres, above 0 in the noisy cluster, and monotone beyond.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from detectors.logits import given_log_probability
 @dataclass(frozen=True)
 class CTRL(Detector):
     name: ClassVar[str] = "CTRL"
-    summary: ClassVar[str] = "how much nearer the sample's loss curve is to the higher of two clusters of its label's"
+    summary: ClassVar[str] = "how much nearer the loss curve is to the higher of two clusters of its label's curves"
 
     window: int = 5
 
@@ -28,6 +29,7 @@ class CTRL(Detector):
         return (EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
+        import sklearn.cluster  # noqa: F401  # before threads are limited: a library that is loaded later is not
         from threadpoolctl import threadpool_limits
 
         labels, logits_ENK = record.given_labels, record[EVAL_LOGITS]
@@ -39,16 +41,16 @@ class CTRL(Detector):
         with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
             for label in np.unique(labels):
                 members = labels == label
-                scores[members] = _nearness_to_high(curves_NE[members])
+                scores[members] = _along_the_centres(curves_NE[members])
         return scores
 
 
-def _nearness_to_high(curves_ME: np.ndarray) -> np.ndarray:
+def _along_the_centres(curves_ME: np.ndarray) -> np.ndarray:
     from sklearn.cluster import KMeans
 
     ascending = curves_ME[np.lexsort(curves_ME.T)]  # so that the order of samples does not matter
     if len(ascending) < 2 or np.allclose(ascending[0], ascending, rtol=1e-9, atol=1e-12):
-        return np.full(len(curves_ME), 0.5)
+        return np.zeros(len(curves_ME))
     low, high = sorted(KMeans(2, n_init=10, random_state=0).fit(ascending).cluster_centers_, key=np.mean)
-    to_low, to_high = (np.linalg.norm(curves_ME - centre, axis=1) for centre in (low, high))
-    return to_low / (to_low + to_high)
+    to_low, to_high = (np.square(curves_ME - centre).sum(axis=1) for centre in (low, high))
+    return (to_low - to_high) / np.square(high - low).sum()

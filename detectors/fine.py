@@ -3,7 +3,8 @@
 z = what the classifier sees after a warm-up, u_j = first right singular vector of the z of all samples labelled j:
 alignment a = (u_ỹ·z / ‖z‖)². Low is noisy: the score is the posterior of the lower component of a two-component mixture
 of each label's alignments (`mixture` false: 1 − a). Beyond the components' means the posterior is held, as in
-loss_mixture.py, and where it is equal 1 − a decides.
+loss_mixture.py, and where it is equal 1 − a decides. That is the paper; the authors' code does not square, and offers
+k-means instead of the mixture.
 """
 
 from dataclasses import dataclass

@@ -3,8 +3,9 @@
 Probes are samples whose nature is known: some that are given a wrong label on purpose, others as they are. A sample's
 score is the share of wrong ones among the k = 20 probes whose losses over the epochs are nearest to its own. 250 probes
 of each kind, as the authors', or an eighth of a small data set. Their other suites need scores computed elsewhere
-(typical, atypical) or other images (corrupted); our probes as they are may have wrong labels of their own, so the share
-is no probability. Two trainings with other probes, so that every sample is judged in one in which it is none.
+(typical, atypical) or other images (corrupted). Probes as they are may have wrong labels of their own, and a wrong
+label may happen to be right, so the share is no probability. Two trainings with other probes, so that every sample is
+judged in one in which it is none.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from benchmark.record.history import History
 from benchmark.seeds import numpy_generator
 from benchmark.training import Job, Objective, Recipe
 from detectors.base import Detector
-from detectors.relabelled import REPLACED, ROLES, TRAININGS, draw_roles, mean_without_role, train_twice
+from detectors.relabelled import REPLACED, ROLES, TRAININGS, draw_roles, mean_where_judged, train_twice
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -117,4 +118,4 @@ class MAPD(Detector):
                 nearest = NearestNeighbors(n_neighbors=min(self.k, len(probes))).fit(curves_NE[probes])
                 found_NK = nearest.kneighbors(curves_NE, return_distance=False)
                 shares_N2[:, number] = (roles_N2[probes, number][found_NK] == REPLACED).mean(axis=1)
-        return mean_without_role(shares_N2, roles_N2)
+        return mean_where_judged(shares_N2, roles_N2)

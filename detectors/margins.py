@@ -25,7 +25,7 @@ Reading = Literal["mean", "last", "early", "held-out"]
 @dataclass(frozen=True)
 class GivenMargin(Detector):
     name: ClassVar[str] = "margin"
-    summary: ClassVar[str] = "margin of the given label's logit over the best other, at the end of an early epoch"
+    summary: ClassVar[str] = "margin of the given label's logit over the best other: mean, last, early or held out"
 
     reading: Reading = "early"
 
@@ -58,7 +58,7 @@ class GivenMargin(Detector):
 @dataclass(frozen=True)
 class GivenProbability(GivenMargin):
     name: ClassVar[str] = "probability"
-    summary: ClassVar[str] = "one minus the probability of the given label, at the end of an early epoch"
+    summary: ClassVar[str] = "one minus the probability of the given label: mean, last, early or held out"
 
     def _suspicion(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
         return 1.0 - given_class(softmax(logits_EBK), labels_B)  # a low probability is noisy

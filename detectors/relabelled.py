@@ -64,7 +64,7 @@ def train_twice(
     return histories[0], objectives
 
 
-def mean_without_role(values_N2: np.ndarray, roles_N2: np.ndarray) -> np.ndarray:
+def mean_where_judged(values_N2: np.ndarray, roles_N2: np.ndarray) -> np.ndarray:
     """Over the trainings in which a sample has no role."""
     is_judged = roles_N2 == 0
     return np.where(is_judged, values_N2, 0.0).sum(axis=1) / is_judged.sum(axis=1)

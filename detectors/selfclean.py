@@ -3,7 +3,7 @@
 m₌ and m₌̸ are the cosine distances from a sample to the nearest other one with the same label, and with another label:
 s = m₌̸² / (m₌² + m₌̸²); low s is noisy, so the score is 1 − s = m₌² / (m₌² + m₌̸²). The authors train an encoder on the
 images themselves, without labels, first; ours is what the pretrained classifier sees. A label that one sample alone has
-gives it 1, and a single label all samples 0.
+gives it 1 (the authors take its greatest distance to others for m₌), and a single label all samples 0.
 """
 
 from dataclasses import dataclass

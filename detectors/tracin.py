@@ -1,6 +1,7 @@
 """TracIn's self-influence (Pruthi et al., NeurIPS 2020, arXiv 2002.08484): high is noisy.
 
-Σ_t η_t ‖∇l_i(t)‖² over checkpoints t, with the learning rate η_t: how much a step on a sample changes its own loss.
+Σ_t η_t ‖∇l_i(t)‖² over checkpoints t, with the learning rate η_t: how much a step of gradient descent on a sample
+changes its own loss (training here uses Adam, whose steps are others).
 For a linear classifier on h the gradient is known: ‖∇l‖² = ‖p − e_ỹ‖² (‖h‖² + 1). `parameters` = "all trained" takes
 that of all trained parameters, at the same checkpoints, and costs far more. Checkpoints are spread evenly over the
 training, nine of them, as the authors' for CIFAR-10 (every 30th of 270 epochs).

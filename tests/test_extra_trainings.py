@@ -12,11 +12,11 @@ from benchmark.data.labelled import TrainingData
 from benchmark.networks.last_block import WholeBlock
 from benchmark.record import RunRecord, Signal
 from benchmark.seeds import numpy_generator
-from benchmark.training import CrossEntropy, Job, Recipe
+from benchmark.training import CrossEntropy, Job, Recipe, TrainingSettings
 from benchmark.training.loop import predict, train
 from detectors.aum_threshold import MARGINS, AUMThreshold, ThresholdClass
 from detectors.map_d import LOSS_CURVES, MAPD, Probes
-from detectors.relabelled import AS_GIVEN, REPLACED, ROLES, draw_roles, mean_without_role
+from detectors.relabelled import AS_GIVEN, REPLACED, ROLES, draw_roles, mean_where_judged
 from detectors.second_split import AS_LABELLED, SecondSplit, SecondSplitForgetting
 from tests.test_training import SETTINGS, Perceptron, data
 
@@ -54,7 +54,7 @@ def test_no_sample_has_two_roles() -> None:
     assert [(roles[:, 1] == role).sum() for role in (REPLACED, AS_GIVEN)] == [11, 11]
     assert ((roles != 0).sum(axis=1) <= 1).all()
     values = np.array([[1.0, 3.0], [1.0, 3.0], [1.0, 3.0]])
-    assert mean_without_role(values, np.array([[0, 0], [REPLACED, 0], [0, AS_GIVEN]])).tolist() == [2, 3, 1]
+    assert mean_where_judged(values, np.array([[0, 0], [REPLACED, 0], [0, AS_GIVEN]])).tolist() == [2, 3, 1]
 
 
 def test_a_threshold_class_is_trained_beside_the_others_until_the_learning_rate_drops() -> None:
@@ -88,6 +88,14 @@ def test_a_threshold_class_is_trained_beside_the_others_until_the_learning_rate_
         assert scores[i] == pytest.approx(np.mean(thresholds - margins[i, judged]), rel=1e-4, abs=1e-5)
 
 
+def test_what_a_threshold_class_reads_and_takes() -> None:
+    training = TrainingSettings(epochs=70, milestones=(10, 20))
+    assert AUMThreshold().epochs_used_in(training) == 10
+    assert AUMThreshold().epochs_used_in(TrainingSettings(epochs=4)) == 4
+    assert ThresholdClass().passes(70) == 20
+    assert ThresholdClass().passes(4) == 8
+
+
 def test_map_d_is_the_share_of_wrong_probes_among_the_nearest_curves() -> None:
     everything = data()
     signals = left_behind(Probes(), everything)
@@ -104,7 +112,7 @@ def test_map_d_is_the_share_of_wrong_probes_among_the_nearest_curves() -> None:
             distance = [np.linalg.norm(curves[i, number] - curves[probe, number]) for probe in probes]
             nearest = probes[np.argsort(distance)[:5]]
             expected[i, number] = (roles[nearest, number] == REPLACED).mean()
-    np.testing.assert_allclose(scores, mean_without_role(expected, roles))
+    np.testing.assert_allclose(scores, mean_where_judged(expected, roles))
     is_wrong = np.arange(90) < 15
     assert scores[is_wrong].mean() > scores[~is_wrong].mean()
     assert (given == everything.train.labels.numpy()).all(), "the data keep their labels"

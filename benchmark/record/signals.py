@@ -160,7 +160,7 @@ class Embedding(Signal):
         return EmbeddingRecorder(context, self.key, min(self.after_epoch, context.shape.epochs))
 
     def bytes_needed(self, shape: RunShape) -> int:
-        return 4 * shape.samples * 1024
+        return 4 * shape.samples * 1280  # EfficientNet-Lite0's
 
     def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
         return example.logits[-1] + example.generator.normal(0, 1e-3, example.logits[-1].shape)

@@ -5,7 +5,8 @@ mixture of 16,384 of them, evenly spaced in their order, is the same to three di
 samples alike (tests/test_mixture.py): so that is what is fitted where there are more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ class _Fit:
 def fit_mixture(values: np.ndarray, components: int) -> Mixture | None:
     """Fits the mixture; None where there is nothing to separate (fewer distinct values than components)."""
     values = np.asarray(values)
-    with threadpool_limits(limits=1):  # k-means sums in the order its threads finish
+    with _one_thread():
         fit = _fit(values, components)
         if fit is None:
             return None
@@ -81,7 +82,7 @@ def fit_mixture(values: np.ndarray, components: int) -> Mixture | None:
 def posterior_of_highest(values: np.ndarray) -> np.ndarray:
     """The probability that a value is of the higher of two components; zero where there is nothing to separate."""
     values = np.asarray(values)
-    with threadpool_limits(limits=1):
+    with _one_thread():
         fit = _fit(values, 2)
         if fit is None:
             return np.zeros(len(values))
@@ -93,6 +94,15 @@ def posterior_of_highest(values: np.ndarray) -> np.ndarray:
             return fit.model.predict_proba(within[:, None])[:, means.argmax()]
 
         return fit.of_each(posterior, values)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """k-means sums in the order its threads finish. A library that is loaded later is not limited."""
+    import sklearn.mixture  # noqa: F401
+
+    with threadpool_limits(limits=1):
+        yield
 
 
 @without_advice()

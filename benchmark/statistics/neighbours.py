@@ -46,9 +46,13 @@ class Index:
             self._index.add(unit_ND)
 
     def search(self, unit_MD: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Similarities of the k nearest and their numbers, M × k; a number is −1 where so many were not found."""
+        """Similarities of the k nearest and their numbers, M × k."""
         with threadpool_limits(limits=1):
             similarity_MK, number_MK = self._index.search(unit_MD, k)
+            if (is_short := (number_MK < 0).any(axis=1)).any():  # the cells nearby hold fewer: look into all of them
+                self._index.nprobe = self._index.nlist
+                similarity_MK[is_short], number_MK[is_short] = self._index.search(unit_MD[is_short], k)
+                self._index.nprobe = PROBED
         return similarity_MK, number_MK
 
 
