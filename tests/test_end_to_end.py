@@ -156,7 +156,7 @@ def test_auroc_by_epochs_is_computed_with_the_threads_of_scores(
 def test_dry_run_shows_the_plan_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "demo", "--dry-run", "--results", str(tmp_path / "none")]) == 0
     said = capsys.readouterr().out
-    assert "9 of 9 runs to train" in said
+    assert "18 of 18 runs to train" in said
     assert "MB of disk" in said
     assert re.search(r"EfficientNet-Lite0, 64 px +│ digits +│ 200 \+ 100 +│ +0\.[5-9]\d\d │", said)
     assert "first step, small" in said

@@ -198,7 +198,8 @@ def _with_detectors(
     for detector in own:
         if labels.count(detector.label) > 1:
             raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
-    return tuple(LineUp(name, detectors) for name, detectors in members.items() if detectors)
+    compares_more = {name: set(detectors) - set(members[first]) for name, detectors in members.items()}
+    return tuple(LineUp(name, all_of) for name, all_of in members.items() if name == first or compares_more[name])
 
 
 def _device(overrides: Overrides) -> str:
