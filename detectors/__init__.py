@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from benchmark.errors import unknown_name
+from benchmark.errors import LincBenchError, unknown_name
 from detectors.aum import AUM
 from detectors.aum_threshold import AUMThreshold
 from detectors.base import Detector
@@ -94,6 +94,8 @@ def detector_named(name: str) -> Detector:
     for detector in DETECTORS:
         if detector.name.lower() == name.lower():
             return detector
+    if name.endswith(".py"):
+        raise LincBenchError(f"{name} is a file; name the detector's class too, as in {name}:MyDetector.")
     raise unknown_name("detector", name, [detector.name for detector in DETECTORS])
 
 

@@ -27,24 +27,27 @@ class CheckFailedError(AssertionError):
 
 def check_detector(detector: Detector) -> None:
     """Runs every check and raises one error that explains all failures, expected ones that did not come included."""
-    problems = []
+    problems: dict[str, list[str]] = {}  # names of checks by what they found
     for name, check in CHECKS.items():
         expected = detector.expected_failures.get(name)
         try:
             check(detector)
         except AssertionError as failure:
             if expected is None:
-                problems.append(f"{name}: {failure}")
+                problems.setdefault(str(failure), []).append(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            problems.append(f"{name}: score() raised {error_message(error)}. It has to cope with this record.")
+            raised = f"score() raised {error_message(error)}. It has to cope with this record."
+            problems.setdefault(raised, []).append(name)
         else:
             if expected is not None:
-                problems.append(f"{name}: passes, although expected_failures says '{expected}'. Remove that entry.")
+                passes = f"passes, although expected_failures says '{expected}'. Remove that entry."
+                problems.setdefault(passes, []).append(name)
     if problems:
-        lines = "\n- ".join(problems)
-        raise CheckFailedError(f"{type(detector).__name__} fails {len(problems)} of {len(CHECKS)} checks:\n- {lines}")
+        lines = "\n- ".join(f"{', '.join(names)}: {problem}" for problem, names in problems.items())
+        count = sum(map(len, problems.values()))
+        raise CheckFailedError(f"{type(detector).__name__} fails {count} of {len(CHECKS)} checks:\n- {lines}")
 
 
 def planted_record(
@@ -241,8 +244,9 @@ def _right_direction(detector: Detector) -> None:
     wrong, right = scores[is_mislabelled], scores[~is_mislabelled]
     better = (wrong[:, None] > right[None, :]).mean() + 0.5 * (wrong[:, None] == right[None, :]).mean()
     assert better > 0.7, (
-        f"a mislabelled sample outscores a clean one in {better:.0%} of pairs; higher means more suspicious, so "
-        f"{'put a minus sign before the score.' if better < 0.3 else 'the score should tell them apart here.'}"
+        "on a made-up record, whose wrong labels are unlikely in every epoch, a mislabelled sample outscores a clean "
+        f"one in {better:.0%} of pairs. Higher means more suspicious: if the score is meant to rise with an unlikely "
+        "label, its sign or its formula is wrong; if it reads something else, say so in expected_failures."
     )
 
 

@@ -427,8 +427,14 @@ def test_decisions_become_labels(
     assert (untouched["label"] == untouched["given"]).all()
     rates = apply_review(table, [decisions], tmp_path / "labels.csv").rates.set_index("of")
     assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
+    assert not (tmp_path / "labels.1.csv").exists(), "the same decisions again are no other review"
+    before = (tmp_path / "labels.csv").read_bytes()
     write_decisions(decisions, table, [(third["id"], third["given"], "ambiguous", "")])
-    assert apply_review(table, [decisions], tmp_path / "labels.csv").rates.empty, "nothing was judged"
+    later = apply_review(table, [decisions], tmp_path / "labels.csv")
+    assert later.rates.empty, "nothing was judged"
+    assert later.earlier is not None
+    assert later.earlier.read_bytes() == before, "no review is lost"
+    assert str(later.earlier) in later.sentence
 
 
 def test_decisions_of_two_reviewers_are_joined_unless_they_disagree(

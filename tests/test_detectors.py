@@ -82,6 +82,8 @@ def test_names_are_unique_and_an_unknown_one_is_helped() -> None:
     assert len({detector.name for detector in DETECTORS}) == len(DETECTORS)
     with pytest.raises(LincBenchError, match=r"Did you mean 'DataMaps'\?"):
         detector_named("datamap")
+    with pytest.raises(LincBenchError, match=r"mine\.py:MyDetector"):
+        detector_named("mine.py")
 
 
 def test_a_label_says_what_differs_from_the_defaults() -> None:

@@ -144,10 +144,12 @@ def test_the_answer_is_a_few_short_sentences() -> None:
     shown = board_of(costs(AUM=0.012), metrics=metrics, auroc_draws=redrawn(metrics))
     answers = short_answers(shown, found, verdict_table(found["metrics"], found["accuracy"]))
     assert answers[0] == (
-        "Detection: AUM finds most, for certain: its mean AUROC is 0.960 [0.960, 0.960]; LiNC is 3rd of 6, with 0.930 "
-        "[0.930, 0.930]."
+        "Detection: AUM ranks first for certain, with a mean AUROC of 0.960 [0.960, 0.960]; LiNC is 3rd of 6, with "
+        "0.930 [0.930, 0.930]."
     )
-    assert answers[1].startswith("Against LiNC: 1 better, 3 worse, 1 equivalent, 0 undecided, of 5 others")
+    assert answers[1].startswith(
+        "Against LiNC: of 5 others measured everywhere, 1 better, 3 worse, 1 equivalent, 0 undecided"
+    )
     assert "in 4 of 5 settings, by +17.9 points" in answers[2]
     assert "10 were measured: 10 reproduced." in answers[3]
     assert all(len(answer.split()) <= 25 for answer in answers)

@@ -37,7 +37,7 @@ def test_every_table_and_figure_is_listed(
     said = capsys.readouterr().out
     assert [line.partition(":")[0] for line in said.splitlines() if line[0] not in " `"] == list(TARGETS)
     assert said.count("needs: ") == said.count("takes: about 2.0 h and 3.0 GB of disk:") == len(TRAINED)
-    for numbers in ("of 9 numbers", "of 11 numbers", "of 200 numbers", "figures/paper/overview.svg"):
+    for numbers in ("of its 9 numbers", "of its 11 numbers", "of its 200 numbers", "figures/paper/overview.svg"):
         assert numbers in said
     shutil.rmtree(committed)
     assert main(["reproduce"]) == 0, "a folder without committed rows"

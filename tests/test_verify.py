@@ -132,7 +132,7 @@ def beside(quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("moved", "says"),
     [
-        (0.0, "12 of these numbers are committed, and all are the same."),
+        (0.0, "12 of these numbers are committed too, and all are the same."),
         (0.003, "Of 12 committed numbers 11 are the same; the largest difference is 0.003 ("),
         (0.3, "Of 12 committed numbers 11 are the same; the largest difference is 0.3 ("),
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -22,12 +23,14 @@ class Applied:
 
     labels: pd.DataFrame  # id, label, given, decision; in the order of the audit
     rates: pd.DataFrame  # error rates among the reviewed samples, by given class and group
+    earlier: Path | None = None  # where the labels of an earlier review with other decisions went
 
     @property
     def sentence(self) -> str:
         counts = self.labels["decision"].value_counts()
         by_decision = ", ".join(f"{counts.get(decision, 0):,} {decision}" for decision in DECISIONS)
-        return f"{(self.labels['decision'] != '').sum():,} of {len(self.labels):,} labels reviewed: {by_decision}."
+        reviewed = f"{(self.labels['decision'] != '').sum():,} of {len(self.labels):,} labels reviewed: {by_decision}."
+        return f"{reviewed} Those of an earlier review are now in {self.earlier}." if self.earlier else reviewed
 
 
 def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Applied:
@@ -41,10 +44,18 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Appli
     labels["decision"] = labels["id"].map(decided["decision"]).fillna("")
     labels["label"] = labels["id"].map(decided["label"]).where(labels["decision"] == "relabel", labels["given"])
     others = [column for column in labels if column not in WRITTEN]
-    write_text(out, as_csv(labels[[*WRITTEN, *others]]))
+    text = as_csv(labels[[*WRITTEN, *others]])
+    earlier = _set_aside(out) if out.exists() and out.read_text(encoding="utf-8") != text else None
+    write_text(out, text)
     judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
     summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
-    return Applied(labels, by_class_and_group(judged, summaries))
+    return Applied(labels, by_class_and_group(judged, summaries), earlier)
+
+
+def _set_aside(out: Path) -> Path:
+    """Gives labels of an earlier review another name, so that no review is lost."""
+    names = (out.with_name(f"{out.stem}.{number}{out.suffix}") for number in count(1))
+    return out.rename(next(name for name in names if not name.exists()))
 
 
 def audit_digest(samples: pd.DataFrame) -> str:

@@ -143,6 +143,7 @@ class FrontPage:
     topics: tuple[Topic, ...]
     more: tuple[Topic, ...]  # closed until wanted
     links: Mapping[str, str]  # addresses by title: the page of details, and the tables as CSV
+    about: str = ""  # what its words mean
 
 
 def render_front_page(page: FrontPage) -> str:

@@ -71,12 +71,12 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
     for (title, points), axis in zip(groups, axes, strict=True):
         axis.set_xscale("log")
         axis.set_xlim(points["cost"].min() / 2, 12 * points["cost"].max())
-        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
         stretch_towards_one([axis], points["auroc"].min() - 0.08, points["auroc"].max(), along="y")
         _front(axis, points)
         _labelled_points(axis, points)
         axis.set_title(fill(title, 70))
-        axis.set(xlabel="added cost (standard trainings)", ylabel="AUROC from one training")
+        axis.set(xlabel="added cost (% of one standard training)", ylabel="AUROC from one training")
         axis.grid(linewidth=0.4)
     star = Line2D([], [], color=COLOURS[3], marker="*", markersize=9, linestyle="", label=DETECTOR)
     front = Line2D([], [], color="0.7", linewidth=1.5, label="Pareto front: nothing cheaper finds more")
@@ -169,7 +169,7 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure:
     for axis, column in ((time, "alone"), (memory, "memory_bytes")):
         if (rows[column] > 0).any():  # on this machine it may be less than can be measured, of all
             axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
         axis.grid(linewidth=0.4)
     below: dict[str, Any] = {"color": "0.5", "marker": "<", "mfc": "white", "markersize": 4, "linestyle": ""}
     figure.legend(

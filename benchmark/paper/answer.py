@@ -39,7 +39,8 @@ def short_answers(board: Board | None, tables: select.Tables, judged: pd.DataFra
         verdicts = [row.verdict for row in board.views[board.first] if row.verdict]
         counts = ", ".join(f"{verdicts.count(word)} {word}" for word in (BETTER, WORSE, SAME, UNDECIDED))
         answers.append(
-            f"Against {DETECTOR}: {counts}, of {len(verdicts)} others measured everywhere (margin {EQUIVALENT:g})."
+            f"Against {DETECTOR}: of {len(verdicts)} others measured everywhere, {counts} "
+            f"(margin {EQUIVALENT:g} AUROC)."
         )
     noisy = accuracy_cells(counted_rows(tables["accuracy"]))
     noisy = noisy[noisy["rate"] > 0]

@@ -89,8 +89,9 @@ def verdict(board: Board) -> str:
     """Who finds most, and where the pinned detector stands."""
     rows = board.views[board.first]
     best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
-    certain = "for certain" if best.is_best else "though not for certain"
-    sentence = f"{best.detector} finds most, {certain}: its mean AUROC is {best.value}"
+    certain = " for certain" if best.is_best else ""
+    sentence = f"{best.detector} ranks first{certain}, with a mean AUROC of {best.value}"
+    sentence += "" if best.is_best else ", not certainly ahead of all others"
     if own is None or own is best:
         return f"{sentence}."
     ranked = [row for row in rows if row.ranked]

@@ -57,7 +57,8 @@ ITS_DETECTORS = tuple(word for name in paper.DETECTION for word in ("--detector"
 ITS_RATES = tuple(word for rate in paper.RATES for word in ("--rate", str(rate)))
 TARGETS = {
     "table1": Target(
-        f"AUC of {len(paper.DETECTION)} detectors: {paper.DETECTION_DATASET}, {paper.DETECTION_RATE:.0%} noise",
+        f"AUC of {len(paper.DETECTION)} detectors, and {DETECTOR}'s lead: {paper.DETECTION_DATASET}, "
+        f"{paper.DETECTION_RATE:.0%} noise",
         "paper-auc",
         ("--rate", str(paper.DETECTION_RATE), "--line-up", LINE_UP, *ITS_DETECTORS),
         *(_detection, _by_detector, TABLE_1),
@@ -91,8 +92,10 @@ def as_in_the_paper(tables: select.Tables) -> dict[str, pd.DataFrame]:
 def measured(target: Target, judged: pd.DataFrame, rows: pd.DataFrame) -> str:
     """How many of its numbers have a verdict, and where they were measured."""
     verdicts = judged.loc[judged["where"] == target.place, "verdict"]
-    where = f" (rows: {_setting(rows)})" if len(rows) else ""
-    return f"{(verdicts != NOT_TESTED).sum()} of {len(verdicts)} numbers{where}"
+    count = (verdicts != NOT_TESTED).sum()
+    if count:
+        return f"{count} of its {len(verdicts)} numbers, by {_setting(rows)}"
+    return f"none of its {len(verdicts)} numbers{f', but rows of {_setting(rows)}' if len(rows) else ''}"
 
 
 def difference(target: Target, rows: pd.DataFrame) -> str:

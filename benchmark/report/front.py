@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from benchmark.display.canvas import Drawing
 
 QUESTION = "Which label-noise detector finds mislabelled images best, and at what cost?"
+ABOUT = (
+    f"{DETECTOR} is the method under test: it learns one trust value per image while a classifier trains. AUROC says "
+    "how well a detector's scores separate wrong labels from right ones: 0.5 is chance, 1 is perfect."
+)
 HERO = "quality_against_cost"
 # By kind of figure: where it stands, under which title, and the headlines that go with it, by their questions.
 TOPICS: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -112,6 +116,7 @@ def front_page(paper: PaperPart, drawn: Sequence[Drawn], results: ResultsFolder)
         tuple(_more(paper, figures)),
         {"Every table of every study, with settings and runs": results.details.name}
         | {f"{name}.csv: {what}": f"{name}.csv" for name, what in CSV_FILES.items() if len(paper.rows[name])},
+        ABOUT,
     )
     return render_front_page(page)
 

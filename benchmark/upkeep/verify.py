@@ -188,7 +188,7 @@ def _in_a_sentence(numbers: pd.DataFrame) -> str:
     others = numbers[numbers["verdict"] != SAME]
     same = len(numbers) - len(others)
     if others.empty:
-        return f"{same} of these numbers are committed, and all are the same." if same else ""
+        return f"{same} of these numbers are committed too, and all are the same." if same else ""
     sizes = (others["committed"] - others["again"]).astype(float).abs()
     is_usual = (others["verdict"] == WITHIN).all()
     why = "which another processor may cause" if is_usual else "more than another processor causes"
