@@ -144,8 +144,8 @@ def test_the_answer_is_a_few_short_sentences() -> None:
     shown = board_of(costs(AUM=0.012), metrics=metrics, auroc_draws=redrawn(metrics))
     answers = short_answers(shown, found, verdict_table(found["metrics"], found["accuracy"]))
     assert answers[0] == (
-        "Detection: AUM ranks first for certain, with a mean AUROC of 0.960 [0.960, 0.960]; LiNC is 3rd of 6, with "
-        "0.930 [0.930, 0.930]."
+        "Detection: AUM ranks first (mean AUROC 0.960 [0.960, 0.960]), for certain; LiNC is 3rd of 6 "
+        "(0.930 [0.930, 0.930])."
     )
     assert answers[1].startswith(
         "Against LiNC: of 5 others measured everywhere, 1 better, 3 worse, 1 equivalent, 0 undecided"

@@ -89,13 +89,12 @@ def verdict(board: Board) -> str:
     """Who finds most, and where the pinned detector stands."""
     rows = board.views[board.first]
     best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
-    certain = " for certain" if best.is_best else ""
-    sentence = f"{best.detector} ranks first{certain}, with a mean AUROC of {best.value}"
-    sentence += "" if best.is_best else ", not certainly ahead of all others"
+    certain = "for certain" if best.is_best else "though not for certain"
+    sentence = f"{best.detector} ranks first (mean AUROC {best.value}), {certain}"
     if own is None or own is best:
         return f"{sentence}."
     ranked = [row for row in rows if row.ranked]
-    return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} of {len(ranked)}, with {own.value}."
+    return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} of {len(ranked)} ({own.value})."
 
 
 def _usual(rows: pd.DataFrame, ablations: Collection[str]) -> pd.DataFrame:
