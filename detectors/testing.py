@@ -119,20 +119,15 @@ def _json_round_trip(detector: Detector) -> None:
     assert again == detector, f"rebuilt from its JSON it is {again}, not {detector}; use numbers, strings and tuples."
 
 
-def _rebuilt(like: Any, settings: dict[str, Any]) -> Any:
-    """Of the same classes as a settings value."""
-    values = {}
-    for field in fields(like):
-        if field.name not in settings and "later" in field.metadata:  # left out while it has its default
-            continue
-        value, current = settings[field.name], getattr(like, field.name)
-        if is_dataclass(current):
-            value = _rebuilt(current, value)
-        elif isinstance(current, tuple):
-            pairs = zip(current, value, strict=True)
-            value = tuple(_rebuilt(part, of_part) if is_dataclass(part) else of_part for part, of_part in pairs)
-        values[field.name] = value
-    return type(like)(**values)
+def _rebuilt(like: Any, settings: Any) -> Any:
+    """A settings value of the same classes, from its JSON."""
+    if isinstance(like, tuple):
+        return tuple(_rebuilt(part, of_part) for part, of_part in zip(like, settings, strict=True))
+    if not is_dataclass(like):
+        return settings
+    kind: Any = type(like)
+    listed = [field.name for field in fields(kind) if field.name in settings or "later" not in field.metadata]
+    return kind(**{name: _rebuilt(getattr(like, name), settings[name]) for name in listed})
 
 
 def _declarations(detector: Detector) -> None:

@@ -16,6 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from benchmark.networks.fast_layers import channels_last
+
 SCRATCH_BYTES = 3 * 2**20  # tokens in full precision at a time: about what a core's own cache holds
 
 
@@ -128,27 +130,3 @@ def _widened(tokens_BTD: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Te
         window = slice(start, min(start + at_once, count))
         tokens = tokens_BTD[window]
         yield window, tokens if tokens.dtype == dtype else scratch[: len(tokens)].copy_(tokens)
-
-
-class PointwiseConv(nn.Conv2d):
-    """A 1 × 1 convolution as the linear layer over positions that it is.
-
-    On the few positions of a last stage this is faster, above all backwards: 0.4 instead of 0.5 ms for a step of Lite0.
-    """
-
-    def forward(self, images: Tensor) -> Tensor:
-        return F.linear(images.permute(0, 2, 3, 1), self.weight.flatten(1), self.bias).permute(0, 3, 1, 2)
-
-
-def make_pointwise(part: nn.Module) -> None:
-    """Turns every plain 1 × 1 convolution of `part` into the above; parameters and names stay what they are."""
-    for module in part.modules():
-        if type(module) is nn.Conv2d:
-            shape = module.kernel_size, module.stride, module.padding, module.groups
-            if shape == ((1, 1), (1, 1), (0, 0), 1):
-                module.__class__ = PointwiseConv
-
-
-def channels_last(batch: Tensor) -> Tensor:
-    """The layout in which convolutions on few positions are fastest: 0.6 instead of 1.0 ms for a step of Lite0."""
-    return batch.contiguous(memory_format=torch.channels_last) if batch.ndim == 4 else batch

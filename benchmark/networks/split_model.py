@@ -17,7 +17,8 @@ from torch.func import functional_call
 
 from benchmark.errors import LincBenchError
 from benchmark.networks.backbone import Backbone
-from benchmark.networks.last_block import ClassTokenBlock, WholeBlock, channels_last, make_pointwise
+from benchmark.networks.fast_layers import channels_last, fast_layers, keep_layout, make_fast
+from benchmark.networks.last_block import ClassTokenBlock, WholeBlock
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._BatchNorm)
 
@@ -48,7 +49,7 @@ class SplitModel:
             received.append(inputs[0])
             raise _ReachedLastBlockError
 
-        with self.block.module.register_forward_pre_hook(stop), suppress(_ReachedLastBlockError):
+        with self.block.module.register_forward_pre_hook(stop), suppress(_ReachedLastBlockError), fast_layers():
             self.model(channels_last(images))
         assert received, f"{self.last_name} never ran"  # the probe in split_model finds this out
         return received[0]
@@ -57,12 +58,14 @@ class SplitModel:
         """Logits; what the training loop calls."""
         if self.is_plain:
             return self.model(channels_last(features))
-        return self._head(self.block.fast(features))
+        with fast_layers():
+            return self._head(self.block.fast(features))
 
     def embed(self, features: Tensor) -> Tensor:
         """What the classifier sees."""
         cached = self.cached(features) if self.is_plain else features
-        return self._head(self.block.fast(cached), pre_logits=True)
+        with fast_layers():
+            return self._head(self.block.fast(cached), pre_logits=True)
 
     def tail_with(self, parameters: Mapping[str, Tensor], cached: Tensor, way: str = "__call__") -> Tensor:
         """Logits with other values of the tail's parameters, by their timm names; torch can batch it over samples."""
@@ -72,7 +75,7 @@ class SplitModel:
     def _head(self, features: Tensor, **options: bool) -> Tensor:
         for module in self.between:
             features = module(features)
-        return self.model.forward_head(features, **options)  # type: ignore[operator]
+        return self.model.forward_head(keep_layout(features), **options)  # type: ignore[operator]
 
     def trained(self) -> dict[str, nn.Parameter]:
         return {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
@@ -138,8 +141,7 @@ def split_model(model: Any, backbone: Backbone, is_plain: bool = False) -> Split
             perturbed = _perturbed(model, [last_name, *later])
             whole, received = functional_call(model, perturbed, (images[1:],)), split.prefix(images[1:])
             if not is_plain:
-                for part in (last.module, *between):
-                    make_pointwise(part)
+                make_fast(model)
             parts = split.tail_with(perturbed, received)
     except (RuntimeError, ValueError, TypeError, AssertionError, AttributeError) as error:
         raise _unsplittable(backbone, last_name, str(error)) from error
