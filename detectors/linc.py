@@ -10,7 +10,7 @@ is the current prediction in every step (`hard_correction`). The score is trust 
 figure and table, or as the box returns it, after the soft correction (`read_after`). Trust may start to move later
 than the network (`trust_from_epoch`), since the first steps of a new head say little about labels.
 Where the paper warns of itself: a mixture has a lowest component even if every label is right. A recipe that may
-abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/statistics); too few
+abstain corrects nothing unless held-out classifiers find evidence of label noise (benchmark/counting); too few
 samples to tell are no evidence.
 """
 
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from benchmark.counting.error_count import VERSION, count_errors
 from benchmark.identity import later
 from benchmark.record import Example, RunRecord, RunShape, Signal
-from benchmark.statistics.error_count import VERSION, count_errors
 from benchmark.statistics.mixture import Mixture, fit_mixture
 from benchmark.training import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector

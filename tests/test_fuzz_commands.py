@@ -118,7 +118,7 @@ def box(quick_run: Path, tmp_path_factory: pytest.TempPathFactory, patch: pytest
         "benchmark.cli.profile.profile",
         "benchmark.cli.profile.measure_growth",
         "benchmark.audit.run_audit.rank_labels",
-        "benchmark.audit.trials.rank_labels",
+        "benchmark.trials.run_trials.rank_labels",
         "benchmark.upkeep.verify.run_study",
         "benchmark.networks.loading._pretrained",
     ):

@@ -260,8 +260,8 @@ def test_a_data_set_of_another_size_is_another_whatever_the_training(
 
 
 def test_trials_of_two_data_sets_of_one_name_are_not_averaged() -> None:
-    from benchmark.audit.trial_tables import COUNTS, PRECISIONS, trial_groups
     from benchmark.disk import TABLES
+    from benchmark.trials.tables import COUNTS, PRECISIONS, trial_groups
 
     def rows(table: str) -> pd.DataFrame:
         values = {str: "x", int: 1, float: 0.5, bool: True}
@@ -364,15 +364,15 @@ def test_no_name_in_an_audit_is_read_as_something_else(tmp_path: Path) -> None:
     """Ids, classes and groups, from the list of an audit to the labels after its review."""
     from benchmark.audit.apply_review import apply_review, audit_digest
     from benchmark.audit.run_audit import flag_rates
+    from benchmark.counting.error_count import ErrorCount
     from benchmark.disk import as_csv
-    from benchmark.statistics.error_count import ErrorCount
 
     count = len(ODD)
     others = [*ODD[1:], ODD[0]]
     samples = pd.DataFrame({"id": ODD, "given": ODD, "suggested": others, "group": ODD}).assign(
         rank=range(1, count + 1), component="noisy"
     )
-    rates = flag_rates(samples, ErrorCount(count, 0.5, 0.4, 0.6))
+    rates = flag_rates(samples, ErrorCount(count, 0.5, 0.4))
     for of in ("class", "group"):
         assert set(rates.loc[rates["of"] == of, "which"]) == set(ODD)
     (tmp_path / "audit.csv").write_text(as_csv(samples))

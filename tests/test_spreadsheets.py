@@ -16,11 +16,11 @@ from benchmark.audit.apply_review import COLUMNS, apply_review, audit_digest
 from benchmark.audit.audited_data import read_audited_data
 from benchmark.audit.run_audit import Audit, _write
 from benchmark.audit.settings import AuditSettings
+from benchmark.counting.error_count import count_errors
 from benchmark.data.datasets import load_dataset
 from benchmark.disk import TABLES, ResultsFolder
 from benchmark.disk.spreadsheets import as_csv, guarded, restored
 from benchmark.disk.tables import _table_csv, merge_rows, read_as_text, read_table
-from benchmark.statistics.error_count import count_errors
 
 FORMULAS = (
     "=cmd()",

@@ -1,4 +1,4 @@
-"""Auditing your own data: rank labels, review them on a page, apply the review; and trials of how good an audit is."""
+"""Auditing your own data: rank labels, review them on a page, apply the review."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -10,10 +10,10 @@ from scipy.stats import rankdata
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
+from benchmark.counting.error_count import ErrorCount, count_errors
 from benchmark.disk import ResultsFolder
 from benchmark.execution.progress import Progress
 from benchmark.reference import DETECTOR
-from benchmark.statistics.error_count import ErrorCount, count_errors
 from benchmark.statistics.held_out import held_out_probabilities
 from benchmark.statistics.mixture import fit_mixture
 

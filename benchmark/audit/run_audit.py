@@ -16,12 +16,12 @@ from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.ranking import COMPONENTS, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
+from benchmark.counting.error_count import ErrorCount
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
 from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone
-from benchmark.statistics.error_count import ErrorCount
 from benchmark.wording import network_title
 
 UNREADABLE_LIST = "unreadable.csv"

@@ -8,12 +8,12 @@ import pandas as pd
 from benchmark.audit.apply_review import apply_review
 from benchmark.audit.run_audit import audit
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
-from benchmark.audit.trials import RATES, try_audit
 from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.disk.tables import check_tables
 from benchmark.execution.executors import default_workers
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
+from benchmark.trials.run_trials import FLIPPED, RATES, try_audit
 
 
 def audit_labels(options: argparse.Namespace) -> int:
@@ -55,8 +55,8 @@ def apply_decisions(options: argparse.Namespace) -> int:
 def run_trials(options: argparse.Namespace) -> int:
     check_tables(options.results)
     options.results.prepare()
-    rates, seeds, progress = options.rate or RATES, range(options.trials), Progress(terminal(stderr=True))
-    try_audit(options.paths, rates, seeds, _settings(options), options.results, progress)
+    about = options.paths, options.noise or FLIPPED, options.rate or RATES, range(options.trials)
+    try_audit(*about, _settings(options), options.results, Progress(terminal(stderr=True)))
     make_report(options.results, "audit", terminal(), is_verbose=True)
     return 0
 

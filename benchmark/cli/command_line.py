@@ -236,6 +236,8 @@ def _add_review(review: CommandParser) -> None:
 def _add_trials(trial: CommandParser) -> None:
     paths = "as for `audit`, with correct labels; default: digits"
     trial.add_argument("paths", type=typed_path, nargs="*", metavar="path", help=paths)
+    noise = "see `linc-bench list noise`; given:KEY for labels that people gave; repeatable; default: symmetric"
+    trial.add_argument("--noise", action="append", type=word_of("--noise"), metavar="KIND", help=noise)
     trial.add_argument("--rate", action="append", type=share, help="share of labels to make wrong; repeatable")
     trial.add_number("--trials", 1, 1000, "trials per rate", default=3, metavar="N")
     trial.add_shared("--results", "--seeds", "--backbone", "--image-size", "--weights", "--workers")

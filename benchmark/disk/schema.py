@@ -45,10 +45,14 @@ PROFILED = _columns(
     "dataset backbone image_size:int path epochs:int batch_size:int classes:int training_samples:int rounds:int"
     " threads:int device clock"
 )
-OF_TRIAL = _columns("dataset data samples:int classes:int rate:float seed:int backbone image_size:int trainings:int")
+OF_TRIAL = _columns(
+    "dataset data samples:int classes:int noise rate:float seed:int backbone image_size:int trainings:int"
+)
+# What a simulated reviewer's decisions prove; wrong labels found from the top of the list, and by chance.
+REVIEWS = _columns("mistakes:float decisions:int low:float high:float covers:bool found:float by_chance:float")
 GROUPING = ("rate", "learning_rate", "weight_decay", "first")  # rows without a number here would be in no group
 BY_PROFILE = ("dataset", "path", "backbone", "image_size", "epochs", "batch_size", "device")
-BY_TRIAL = ("dataset", "data", "rate", "seed", "backbone", "image_size", "trainings")
+BY_TRIAL = ("dataset", "data", "noise", "rate", "seed", "backbone", "image_size", "trainings")
 
 METRICS = _columns(
     "line_up detector detector_name detector_options runs_averaged:int epochs_used:int auroc:float auroc_low:float"
@@ -81,9 +85,11 @@ TERMS = _columns("measured_samples:int term share:float share_low:float share_hi
 GROWTH = _columns(
     "axis samples:int classes:int epochs:int quantity detector added:float baseline:float recorded_bytes:float"
 )
-ERROR_COUNTS = _columns(
-    "share:float estimate:float low:float high:float is_known:bool is_evidence:bool cleanlab:float"
-) | {"cleanlab, with held-out": float, **ORIGIN, "cleanlab version": str}
+ERROR_COUNTS = _columns("share:float estimate:float low:float is_known:bool is_evidence:bool cleanlab:float") | {
+    "cleanlab, with held-out": float,
+    **ORIGIN,
+    "cleanlab version": str,
+}
 OF_DATASET = _columns("dataset data")
 DUPLICATES = _columns(
     "images:int exact_groups:int exact_pairs:int near_pairs:int pairs_with_two_labels:int test_images:int"
@@ -136,6 +142,7 @@ OTHER_TABLES = (
     Table("overhead_growth", GROWTH | ORIGIN, order=("quantity", "axis", "detector")),
     Table("audit_precision", OF_TRIAL | _columns("method first:float precision:float"), order=BY_TRIAL),
     Table("audit_counts", OF_TRIAL | ERROR_COUNTS, order=BY_TRIAL),
+    Table("audit_reviews", OF_TRIAL | REVIEWS, order=BY_TRIAL),
     Table("speed", TIMES, order=("what", "model")),
     Table("baseline", TIMES, order=("what", "model")),
 )

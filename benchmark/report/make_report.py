@@ -28,13 +28,13 @@ SHARED_CODE = (
 DRAWING_CODE = (
     *SHARED_CODE,
     *("display/canvas.py", "display/svg.py", "drawings/*.py"),
-    *("overhead/figures.py", "overhead/tables.py", "audit/figures.py", "paper/diagram.py", "paper/numbers.py"),
+    *("overhead/figures.py", "overhead/tables.py", "trials/figures.py", "paper/diagram.py", "paper/numbers.py"),
 )
 DRAWING_LIBRARIES = ("matplotlib", "seaborn", "pandas", "numpy", "pillow")
 REPORT_CODE = (
     *SHARED_CODE,
     *("display/*.py", "display/templates/*", "drawings/*.py", "report/*.py", "paper/*.py", "overhead/*.py"),
-    *("audit/*.py", "runs/studies.py", "../detectors/*.py"),
+    *("audit/*.py", "trials/*.py", "counting/*.py", "runs/studies.py", "../detectors/*.py"),
 )
 REPORT_LIBRARIES = (*DRAWING_LIBRARIES, "scipy", "jinja2", "medmnist")
 AVERAGED = "averaged"  # the rows of the table of metrics whose scores are averaged over several trainings

@@ -160,7 +160,7 @@ class AuditPart(Part):
     name, title = "audit", "Audits"
 
     def make_groups(self) -> dict[str, Group]:
-        from benchmark.audit.trial_tables import trial_groups
+        from benchmark.trials.tables import trial_groups
 
         return trial_groups(self.rows.__getitem__)
 
@@ -168,6 +168,6 @@ class AuditPart(Part):
         return [group for name, group in self.groups.items() if name != "precision"]
 
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.audit.figures import audit_drawings
+        from benchmark.trials.figures import audit_drawings
 
         return audit_drawings(self.rows.__getitem__)

@@ -1,4 +1,4 @@
-"""Pure functions on arrays: mixtures, held-out classifiers, error counts, metrics, bootstrap intervals."""
+"""Pure functions on arrays: mixtures, held-out classifiers, metrics, bootstrap intervals."""
 
 import warnings
 from collections.abc import Iterator

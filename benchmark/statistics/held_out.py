@@ -2,7 +2,7 @@
 
 The mean of four: logistic regression on the principal components of all features and of each half of them, and nearest
 neighbours. Where all of them are sure they are hardly ever wrong, which is what counting errors rests on
-(`error_count.py`). A sample's own label has no influence on its prediction.
+(`counting/error_count.py`). A sample's own label has no influence on its prediction.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The figure of the trials of audits: how many labels an audit says are wrong, and how many are."""
+"""The figure of the trials of audits: how many labels an audit says are wrong at least, and how many are."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,14 +6,13 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from benchmark.audit.trial_tables import COUNTS
 from benchmark.display.canvas import Drawing, legend_below, line_style, panels
+from benchmark.trials.tables import COUNTS
 from benchmark.wording import dataset_title
 
 CAPTION = (
-    "Labels that an audit estimates to be wrong over those that are, a marker per trial with its 95 % interval, on the "
-    "line if it is right. In these trials labels were flipped evenly; where people made the errors, estimates can be "
-    "far too low, and on small, hard data too high."
+    "What an audit says without a review over the labels that are wrong, per trial: its lower bound at the foot of the "
+    "line, which should be below the grey diagonal, and at the marker its estimate for errors that are spread evenly."
 )
 
 
@@ -32,14 +31,14 @@ def audit_counts(rows: pd.DataFrame) -> Figure | None:
     for number, name in enumerate(names):
         own, style = known[known["dataset"] == name], line_style(number) | {"linestyle": "none"}
         aside = 0.3 * (number - (len(names) - 1) / 2)  # so that data sets with the same share stand side by side
-        reach = 100 * (own["estimate"] - own["low"]).clip(lower=0), 100 * (own["high"] - own["estimate"]).clip(lower=0)
+        reach = 100 * (own["estimate"] - own["low"]).clip(lower=0), 0 * own["low"]
         axes[0].errorbar(
             100 * own["share"] + aside, 100 * own["estimate"], yerr=reach, label=dataset_title(name), elinewidth=0.7,
             alpha=0.8, **style,
         )  # fmt: skip
-    most = 100 * known[["share", "high"]].max().max()
+    most = 100 * known[["share", "estimate"]].max().max()
     axes[0].plot([0, most], [0, most], color="0.6", linewidth=1.0, zorder=0)
-    axes[0].set(xlabel="labels that are wrong (%)", ylabel="estimate of the audit (%)")
+    axes[0].set(xlabel="labels that are wrong (%)", ylabel="at least, and if even (%)")
     axes[0].set(xlim=(-1.5, 100 * known["share"].max() + 2), ylim=(-1, 1.05 * most))
     axes[0].grid(linewidth=0.4)
     legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)

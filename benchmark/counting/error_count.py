@@ -1,4 +1,4 @@
-"""How many labels are wrong? An estimate with an interval, which may be that there is no evidence of any.
+"""How many labels are wrong at least, and how many if errors are spread evenly over easy and hard images?
 
 The surer held-out classifiers are of a sample, the more seldom they are mistaken, so the share d of samples whose given
 label is another than theirs falls with sureness. What it falls to is the share of wrong labels, if labels went wrong
@@ -6,14 +6,17 @@ whatever the image shows. With u from 0 (surest) to 1, we fit to the surest six 
 
     d(u) = share + (1 − share) · rise · u^bend
 
-by maximum likelihood. Where d is level among the surest, the share is known well. Where it is still falling there (few
-samples, classes that look alike), low shares fit as well as high ones, and the interval says so: nothing in the labels
-tells a hard image from a wrong label. Where labels are wrong because images are hard, more are wrong than is counted.
+by maximum likelihood. Where labels are wrong because images are hard, more are wrong than the share that fits best, and
+nothing in labels and features bounds them from above: people's errors look like hard images. So there is no upper
+bound, and the best share is called what it is, an estimate for errors that are spread evenly. The lower bound is the
+least share that fits about as well. Where d is still falling among the surest (few samples, classes that look alike),
+it is near zero.
 
-The constants were chosen on one half of the training images of four MedMNIST data sets; how the interval does on the
-other half, on whole files and on digits is in the tables of the audit's trials.
+The constants were chosen on one half of the training images of four MedMNIST data sets; how often the lower bound holds
+on other data, also with labels that people got wrong, is in the tables of the audit's trials.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,7 +28,7 @@ FEWEST = 500  # samples; of fewer the interval was wrong too often
 GROUPS = 60  # of samples of nearly the same sureness
 LEAST_BEND, MOST_BEND = 0.5, 12.0  # less falls so steeply at its end that no share could be told
 LIKELIHOOD = 0.98  # of the likelihood interval; since d(u) is only a model, this is what covers 95 % of the halves
-LEAST_EVIDENCE = 0.01  # of labels: what the lower end of the interval has to exceed
+LEAST_EVIDENCE = 0.01  # of labels: what the lower bound has to exceed before LiNC corrects
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,13 @@ class ErrorCount:
     """Shares of wrong labels, of so many samples."""
 
     samples: int
-    share: float
-    low: float
-    high: float
+    share: float  # an estimate, if errors are spread evenly over easy and hard images
+    low: float  # at least so many, with 95 % confidence
+    provable: int = 0  # labels that must be wrong, since copies of an image have others
 
     @property
     def is_known(self) -> bool:
-        """Whether there were samples enough to say anything."""
+        """Whether there were samples enough for an estimate."""
         return self.samples >= FEWEST
 
     @property
@@ -47,32 +50,40 @@ class ErrorCount:
         return self.low > LEAST_EVIDENCE
 
     @property
-    def sentence(self) -> str:
-        def labels(share: float) -> str:
-            return f"{round(share * self.samples):,}"
+    def at_least(self) -> int:
+        return max(self.provable, math.floor(self.low * self.samples))
 
-        of_all, up_to = f"of {self.samples:,} labels are wrong", f"{labels(self.low)} to {labels(self.high)}"
+    @property
+    def sentence(self) -> str:
+        of_all = f"of {self.samples:,} labels {'is' if self.at_least == 1 else 'are'} wrong"
+        certain = f"At least {self.provable:,} {of_all}: copies of an image have different labels." * bool(
+            self.provable
+        )
+        review = "How many more are can only be told by a review, such as of the random sample on the page."
         if not self.is_known:
-            return f"{self.samples:,} images are too few to tell how many labels are wrong; {FEWEST} are needed."
-        if self.is_evidence:
-            estimate = f"About {labels(self.share)} {of_all} ({self.share:.1%}; 95 % interval {up_to})"
-            return f"{estimate}, if they are wrong whatever the image shows."
-        if self.share > LEAST_EVIDENCE:
-            guess = f"{up_to} of {self.samples:,}, at a guess {labels(self.share)}"
-            return f"It cannot be told whether labels are wrong or images hard: wrong are {guess}."
-        return f"No evidence of label noise above {LEAST_EVIDENCE:.0%}: at most about {labels(self.high)} {of_all}."
+            few = f"{self.samples:,} images are too few for an estimate; {FEWEST} are needed."
+            return f"{certain or few} {review}"
+        evenly = f"about {round(self.share * self.samples):,} if errors are spread evenly over easy and hard images"
+        if not self.at_least:
+            return (
+                f"The labels and images alone do not prove that any label is wrong: {evenly}, and more if people "
+                f"mislabelled hard images. {review}"
+            )
+        if self.at_least == self.provable:
+            return f"{certain} In all {evenly}. {review}"
+        return f"At least {self.at_least:,} {of_all} (95 % confidence); {evenly}. {review}"
 
 
 def count_errors(probabilities_NK: np.ndarray, given_labels_N: np.ndarray) -> ErrorCount:
     """From held-out probabilities."""
     samples = len(given_labels_N)
     if samples < FEWEST:
-        return ErrorCount(samples, 0.0, 0.0, 1.0)
+        return ErrorCount(samples, 0.0, 0.0)
     surest = np.argsort(-probabilities_NK.max(axis=1), kind="stable")[: round(SUREST * samples)]
     differs = probabilities_NK[surest].argmax(axis=1) != given_labels_N[surest]
     fit = _Fit(differs)
     share = fit.best_share()
-    return ErrorCount(samples, share, fit.end_of_interval(share, 0.0), fit.end_of_interval(share, 1.0))
+    return ErrorCount(samples, share, fit.lower_bound(share))
 
 
 class _Fit:
@@ -110,12 +121,12 @@ class _Fit:
             low, high = (low, other) if self.least_cost(one) <= self.least_cost(other) else (one, high)
         return min((low, (low + high) / 2, high), key=self.least_cost)
 
-    def end_of_interval(self, best: float, end: float) -> float:
-        """Where, on the way to `end`, a share is no longer likely."""
+    def lower_bound(self, best: float) -> float:
+        """Where, on the way from the best share to none, a share is no longer likely."""
         from scipy.optimize import brentq
         from scipy.stats import chi2
 
         limit = self.least_cost(best) + chi2.ppf(LIKELIHOOD, df=1) / 2
-        if best == end or self.least_cost(end) <= limit:
-            return end
-        return float(brentq(lambda share: self.least_cost(share) - limit, best, end, xtol=1e-5))
+        if best == 0 or self.least_cost(0.0) <= limit:
+            return 0.0
+        return float(brentq(lambda share: self.least_cost(share) - limit, best, 0.0, xtol=1e-5))

@@ -1,0 +1,192 @@
+"""What a review proves about wrong labels, whenever the reviewer stops.
+
+The ranked list is cut into strata, and an order drawn beforehand goes through them at random. After each decision in
+that order, every possible number of wrong labels of a stratum is tested by the ratio of a prior to its posterior, a
+martingale of sampling without replacement (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347); over strata the
+ratios multiply. The numbers whose ratio stays below 1 / LEVEL are a set that contains the true ones, at all times
+together, with a probability of at least 1 − LEVEL. All bounds here are bounds of that one set, so they hold at once.
+Other decisions are facts: they narrow the set and need no probability. (confseq has no bounds for strata, and needs a
+C++ library to install.)
+
+The review page runs this file too, translated to JavaScript. So it has numbers, lists and loops only, and no arithmetic
+but + − × ÷, which both languages round alike: page and Python agree to the last digit.
+"""
+
+from typing import Any
+
+LEVEL = 0.05  # the probability with which any of the bounds may be wrong
+
+
+def profile(size: int, drawn: int, wrong: int) -> list[float]:
+    """The likelihood of each number of wrong labels from 0 to `size`, the largest being 1: hypergeometric.
+
+    Of `drawn` labels `wrong` are wrong.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    likelihood = []
+    for _ in range(size + 1):
+        likelihood.append(0.0)
+    right = drawn - wrong
+    best = wrong
+    if drawn > 0:
+        best = min(max((wrong * (size + 1)) // drawn, wrong), size - right)
+    likelihood[best] = 1.0
+    for step in range(size - right - best):
+        count = best + step
+        likelihood[count + 1] = (
+            likelihood[count] * (count + 1) / (count + 1 - wrong) * (size - count - right) / (size - count)
+        )
+    for step in range(best - wrong):
+        count = best - step
+        likelihood[count - 1] = (
+            likelihood[count] * (count - wrong) / count * (size - count + 1) / (size - count + 1 - right)
+        )
+    return likelihood
+
+
+def weight(likelihood: list[float]) -> float:
+    """The mean of a profile over a prior, beta-binomial (1/2, 1/2).
+
+    The prior decides how narrow bounds are, and not whether they hold.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    size = len(likelihood) - 1
+    prior = 1.0
+    of_prior = 0.0
+    of_both = 0.0
+    for count in range(size + 1):
+        of_prior = of_prior + prior
+        of_both = of_both + prior * likelihood[count]
+        if count < size:
+            prior = prior * (count + 0.5) / (count + 1) * (size - count) / (size - count - 0.5)
+    return of_both / of_prior
+
+
+def farthest(
+    profiles: list[list[float]],
+    lowest: list[int],
+    highest: list[int],
+    moves: list[bool],
+    step: int,
+    limit: float,
+) -> int:
+    """The least (step −1) or greatest (step 1) sum of wrong labels over the strata that move.
+
+    Profiles fall ever faster from their peaks, so taking the cheapest step each time goes farthest.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    at = []
+    product = 1.0
+    for stratum in range(len(profiles)):
+        peak = 0
+        for count in range(len(profiles[stratum])):
+            if profiles[stratum][count] > profiles[stratum][peak]:
+                peak = count
+        at.append(min(max(peak, lowest[stratum]), highest[stratum]))
+        product = product * profiles[stratum][at[stratum]]
+    while True:
+        cheapest = -1
+        best = 0.0
+        for stratum in range(len(profiles)):
+            to = at[stratum] + step
+            if moves[stratum] and lowest[stratum] <= to and to <= highest[stratum]:
+                ratio = profiles[stratum][to] / profiles[stratum][at[stratum]]
+                if ratio > best:
+                    best = ratio
+                    cheapest = stratum
+        if cheapest < 0 or product * best <= limit:
+            break
+        product = product * best
+        at[cheapest] = at[cheapest] + step
+    total = 0
+    for stratum in range(len(profiles)):
+        if moves[stratum]:
+            total = total + at[stratum]
+    return total
+
+
+UNDECIDED, RIGHT, WRONG, UNRESOLVED = 0, 1, 2, 3  # what is decided of a label; ambiguous and skipped are unresolved
+
+
+def bounds(decisions: list[int], edges: list[int], order: list[int], sampled: int, step: int) -> list[int]:
+    """The least (step −1) or most (step 1) wrong labels in the first stratum, in all, and in all but the first."""
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    profiles, lowest, highest = [], [], []
+    limit = LEVEL
+    start = 0
+    for end in edges:
+        drawn, drawn_wrong, wrong, right = 0, 0, 0, 0
+        for turn in range(sampled):
+            if start <= order[turn] and order[turn] < end:
+                drawn = drawn + 1
+                decision = decisions[order[turn]]
+                if decision == 2 or (decision == 3 and step > 0):
+                    drawn_wrong = drawn_wrong + 1
+        for place in range(start, end):
+            if decisions[place] == 2:
+                wrong = wrong + 1
+            if decisions[place] == 1:
+                right = right + 1
+        likelihood = profile(end - start, drawn, drawn_wrong)
+        limit = limit * weight(likelihood)
+        profiles.append(likelihood)
+        lowest.append(wrong)
+        highest.append(end - start - right)
+        start = end
+    first, others, everything = [], [], []
+    for stratum in range(len(edges)):
+        first.append(stratum == 0)
+        others.append(stratum > 0)
+        everything.append(True)
+    return [
+        farthest(profiles, lowest, highest, first, step, limit),
+        farthest(profiles, lowest, highest, everything, step, limit),
+        farthest(profiles, lowest, highest, others, step, limit),
+    ]
+
+
+def certificate(decisions: list[int], edges: list[int], order: list[int]) -> dict[str, Any]:
+    """Bounds from what is decided of the ranked list, place by place.
+
+    `edges` are the places at which strata end, and `order` has places in the order drawn beforehand. An unresolved
+    label counts as right in lower bounds and as wrong in upper ones. `held` and `rest` have an entry for each number
+    of places from the top: the least number of wrong labels in them, and the most below them.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    sampled = 0
+    while sampled < len(order) and decisions[order[sampled]] != 0:
+        sampled = sampled + 1
+    low = bounds(decisions, edges, order, sampled, -1)
+    high = bounds(decisions, edges, order, sampled, 1)
+    open_below, wrong_below, found = 0, 0, 0
+    for decision in decisions:
+        if decision == 2:
+            wrong_below = wrong_below + 1
+        if decision == 0 or decision == 3:
+            open_below = open_below + 1
+    wrong_in_stratum = 0
+    held, rest = [], []
+    for place in range(len(decisions)):
+        if decisions[place] == 2:
+            found = found + 1
+            wrong_below = wrong_below - 1
+        if decisions[place] == 0 or decisions[place] == 3:
+            open_below = open_below - 1
+        if place < edges[0]:
+            wrong_in_stratum = found
+        least = max(found, low[1] - wrong_below - open_below)
+        most = min(high[1] - found, wrong_below + open_below)
+        if place + 1 >= edges[0]:
+            least = max(least, low[0] + found - wrong_in_stratum)
+            most = min(most, high[2] - found + wrong_in_stratum)
+        held.append(least)
+        rest.append(most)
+    return {"sampled": sampled, "found": found, "low": low[1], "high": high[1], "held": held, "rest": rest}
+
+
+def places_for(held: list[int], rest: list[int], share: float) -> int:
+    """From the top, the fewest places that hold at least this share of all wrong labels, for certain."""
+    for place in range(len(held)):
+        if held[place] >= share * (held[place] + rest[place]):
+            return place + 1
+    return len(held)

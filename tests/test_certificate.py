@@ -1,0 +1,148 @@
+"""Certificates of a review: bounds hold whenever the reviewer stops, are the best of their set, and follow facts."""
+
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from benchmark.counting.certificate import (
+    LEVEL,
+    RIGHT,
+    UNDECIDED,
+    UNRESOLVED,
+    WRONG,
+    bounds,
+    certificate,
+    farthest,
+    places_for,
+    profile,
+    weight,
+)
+
+
+@given(st.integers(1, 30), st.data())
+def test_a_profile_is_the_hypergeometric_likelihood(size: int, data: st.DataObject) -> None:
+    drawn = data.draw(st.integers(0, size))
+    wrong = data.draw(st.integers(0, drawn))
+    expected = np.array([hypergeom(size, count, drawn).pmf(wrong) for count in range(size + 1)])
+    np.testing.assert_allclose(profile(size, drawn, wrong), expected / expected.max(), rtol=1e-9, atol=1e-12)
+
+
+def test_a_weight_is_the_mean_over_the_prior() -> None:
+    from scipy.stats import betabinom
+
+    likelihood = profile(20, 6, 2)
+    prior = betabinom(20, 0.5, 0.5).pmf(np.arange(21))
+    assert weight(likelihood) == pytest.approx(float(prior @ np.array(likelihood)))
+    assert weight(profile(20, 0, 0)) == pytest.approx(1.0), "without decisions, nothing is learned"
+
+
+def tried(profiles: list[list[float]], lowest: list[int], highest: list[int], moves: list[bool], limit: float) -> list:
+    """The sums over the strata that move, of all numbers in the set; brute force."""
+    ranges = [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]
+    return [
+        sum(count for count, is_moving in zip(counts, moves, strict=True) if is_moving)
+        for counts in product(*ranges)
+        if np.prod([likelihood[count] for likelihood, count in zip(profiles, counts, strict=True)]) > limit
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=3), st.data())
+def test_no_other_numbers_of_the_set_lie_farther(strata: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    profiles, limit = [], LEVEL
+    for size, drawn, wrong in strata:
+        profiles.append(profile(size, min(drawn, size), min(wrong, drawn, size)))
+        limit *= weight(profiles[-1])
+    moves = data.draw(st.lists(st.booleans(), min_size=len(profiles), max_size=len(profiles)))
+    lowest, highest = [0] * len(profiles), [len(likelihood) - 1 for likelihood in profiles]
+    sums = tried(profiles, lowest, highest, moves, limit)
+    assert farthest(profiles, lowest, highest, moves, -1, limit) == min(sums)
+    assert farthest(profiles, lowest, highest, moves, 1, limit) == max(sums)
+
+
+def drawn_order(sizes: tuple[int, ...], generator: random.Random) -> list[int]:
+    """Places of two strata, one of the first for two of the second."""
+    first, second = list(range(sizes[0])), list(range(sizes[0], sum(sizes)))
+    generator.shuffle(first)
+    generator.shuffle(second)
+    order = []
+    while first or second:
+        order += [first.pop()] if first else []
+        order += [second.pop() for _ in range(min(2, len(second)))]
+    return order
+
+
+@pytest.mark.parametrize(("in_first", "below"), [(30, 0), (5, 40), (38, 120), (0, 0)])
+def test_bounds_hold_at_all_times_together(in_first: int, below: int) -> None:
+    """A reviewer who looks at the bounds after every decision, and stops when they are wrong, seldom can."""
+    sizes, missed, generator = (40, 360), 0, random.Random(0)
+    edges, trials = [40, 400], 150
+    for _ in range(trials):
+        truth = [WRONG] * in_first + [RIGHT] * (40 - in_first) + [WRONG] * below + [RIGHT] * (360 - below)
+        order = drawn_order(sizes, generator)
+        decisions, is_missed = [UNDECIDED] * 400, False
+        for turn, place in enumerate(order[:200], 1):
+            decisions[place] = truth[place]
+            if turn % 5 == 0:
+                (first, total, _), (_, most, rest) = (bounds(decisions, edges, order, turn, step) for step in (-1, 1))
+                is_missed |= not (first <= in_first and total <= in_first + below <= most and below <= rest)
+        missed += is_missed
+    assert missed <= LEVEL * trials
+
+
+def test_what_is_decided_outside_the_order_counts_as_a_fact() -> None:
+    order, edges = list(range(99, 9, -1)), [10, 100]
+    decisions = [WRONG] * 10 + [UNDECIDED] * 90
+    found = certificate(decisions, edges, order)
+    assert (found["sampled"], found["found"], found["low"], found["high"]) == (0, 10, 10, 100)
+    assert found["held"][:10] == list(range(1, 11))
+    for place in order[:60]:
+        decisions[place] = RIGHT
+    later = certificate(decisions, edges, order)
+    assert later["sampled"] == 60
+    assert later["low"] == 10
+    assert 10 <= later["high"] < 30
+
+
+def test_everything_decided_is_known() -> None:
+    truth = [WRONG, RIGHT, WRONG, RIGHT, RIGHT, RIGHT, WRONG, RIGHT, RIGHT, RIGHT]
+    found = certificate(truth, [1, 10], [3, 1, 2])
+    assert (found["low"], found["high"]) == (3, 3)
+    assert found["held"] == [1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    assert found["rest"] == [2, 2, 1, 1, 1, 1, 0, 0, 0, 0]
+    assert places_for(found["held"], found["rest"], 0.6) == 3
+    assert places_for(found["held"], found["rest"], 1.0) == 7
+
+
+def test_unresolved_labels_widen_bounds_on_both_sides() -> None:
+    generator = random.Random(1)
+    order = drawn_order((30, 270), generator)
+    decisions = [UNDECIDED] * 300
+    for turn, place in enumerate(order[:90]):
+        decisions[place] = WRONG if turn % 4 == 0 else RIGHT
+    decided = certificate(decisions, [30, 300], order)
+    for decision in (WRONG, RIGHT):
+        doubted = list(decisions)
+        doubted[next(place for place in order[:90] if decisions[place] == decision)] = UNRESOLVED
+        wider = certificate(doubted, [30, 300], order)
+        assert wider["sampled"] == decided["sampled"]
+        assert wider["low"] <= decided["low"] <= decided["high"] <= wider["high"]
+        assert (wider["low"], wider["high"]) != (decided["low"], decided["high"])
+
+
+def test_more_of_the_sample_narrows_the_bounds() -> None:
+    generator = random.Random(2)
+    order, widths = drawn_order((200, 1800), generator), []
+    decisions = [UNDECIDED] * 2000
+    for turn, place in enumerate(order[:300], 1):
+        decisions[place] = WRONG if place < 120 or place % 40 == 0 else RIGHT
+        if turn in (50, 100, 200, 300):
+            found = certificate(decisions, [200, 2000], order)
+            widths.append(found["high"] - found["low"])
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.15 * 2000
