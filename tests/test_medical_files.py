@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from pydicom.uid import (
     generate_uid,
 )
 
-from benchmark.audit.audited_data import read_audited_data
+from benchmark.audit import scoring
+from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.run_audit import audit
+from benchmark.audit.settings import AuditSettings
 from benchmark.data import medical_files
 from benchmark.data.datasets import Dataset, load_dataset
 from benchmark.data.decoding import decode, read_image
@@ -439,3 +442,25 @@ def test_twelve_and_sixteen_bits_are_no_mixture(tmp_path: Path, write: Write) ->
     assert read_audited_data(folder).shown == (
         "61 DICOM files: 61 by percentiles. 1 image of more than 8 bits: each from its own 0.5th to 99.5th percentile."
     )
+
+
+def large(shape: tuple[int, int]) -> AuditedData:
+    return AuditedData(Path(), "large", "", "", ("a",), ("a", "b"), np.zeros(1), np.zeros((1, 1, 1)), shape=shape)
+
+
+def test_what_small_inputs_lose_is_said_with_the_time_of_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = SimpleNamespace(sources=None, stores_to_compute=lambda: [1])
+    sizes: list[int] = []
+
+    def planned(study: Any, sources: Any) -> Any:
+        sizes.append(study.grids[0].backbone.image_size)
+        return plan
+
+    monkeypatch.setattr(scoring, "plan_study", planned)
+    monkeypatch.setattr(scoring, "estimate", lambda plan, workers: (1200.0, 0))
+    said = scoring._about_larger_images(large((512, 480)), Path("list"), plan, AuditSettings(), 100.0)  # type: ignore[arg-type]
+    assert said == (
+        "Images are about 480 × 512 pixels and are reduced to 64 × 64; small findings may be lost. --image-size 224 "
+        "keeps more; training then takes about 20 min here, about 12 times as long."
+    )
+    assert sizes == [224]
