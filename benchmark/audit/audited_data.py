@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data import image_files
+from benchmark.data import image_files, medical_files
 from benchmark.data.datasets import AUDITED, Images, load_dataset
+from benchmark.data.decoding import SUFFIXES, read_image
 from benchmark.data.npz_files import KEY_OF_SPLIT, read_npz
 from benchmark.disk import write_json
 from benchmark.errors import LincBenchError
@@ -38,6 +39,8 @@ class AuditedData:
     unreadable: tuple[tuple[str, str], ...] = ()  # ids with the reasons
     groups: tuple[str, ...] = ()  # one per sample, if the data have groups
     paths: tuple[str, ...] = ()  # one per sample, if they differ from the ids
+    shape: tuple[int, int] = (0, 0)  # median height and width in pixels
+    shown: str = ""  # how values became 8-bit, in sentences, if any did
 
     def __post_init__(self) -> None:
         check_title("data set", self.name)
@@ -95,7 +98,9 @@ def _from_npz(path: Path) -> AuditedData:
     class_names, labels = image_files.numbered([str(label) for _, labels in splits.values() for label in labels])
     identity, everything = f"sha256:{file_digest(path)}", np.concatenate(images)
     pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.data)))}"
-    return AuditedData(path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything)
+    return AuditedData(
+        path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything, shape=everything.shape[1:3]
+    )
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ class _Row:
     group: str = ""
     name: str = ""  # of the file, as the CSV has it
     digest: str = ""  # of the file
+    facts: medical_files.Facts = medical_files.Facts()
+    shape: tuple[int, int] = (0, 0)
 
 
 def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
@@ -137,7 +144,7 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
             if path.name.startswith("."):
                 continue
             name, listed = path.relative_to(folder), image_files.in_source(path.relative_to(folder), folder)
-            sample, is_image = _Row(name.as_posix(), label, listed), path.suffix.lower() in image_files.SUFFIXES
+            sample, is_image = _Row(name.as_posix(), label, listed), path.suffix.lower() in SUFFIXES
             no_image = replace(sample, problem="it has no image file extension")
             yield _with_file(sample, folder, name) if is_image else no_image
 
@@ -158,10 +165,7 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
             f"'{repeated[0]}' is the id of more than one image of {name} (as are {len(repeated) - 1} other ids). Give "
             "each image an id of its own, by its path or by the column `id`."
         )
-    known: dict[Path, str] = {}
-    for row in listed:
-        if row.path is not None:
-            image_files.check_listed_once(known, row.path.resolve(), row.listed)
+    _check_files(listed)
     rows: list[_Row] = []
     with ThreadPoolExecutor() as threads:  # decoders release the interpreter's lock
         for row in threads.map(_looked_at, listed):
@@ -170,7 +174,9 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
     readable = [row for row in rows if not row.problem]
     if not readable:
         raise LincBenchError(f"None of the {len(rows):,} images of {name} can be read. The first: {rows[0].problem}")
+    medical_files.check_one_depth(str(source), {row.id: row.facts.depth for row in readable})
     class_names, labels = image_files.numbered([row.label for row in readable])
+    height, width = np.median([row.shape for row in readable], axis=0).astype(int).tolist()
     described = (repr((_printable(row.id), row.label, row.digest)).encode() for row in rows)
     ids, groups = tuple(row.id for row in readable), tuple(row.group for row in readable)
     paths = tuple(row.name or row.id for row in readable)
@@ -186,7 +192,17 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
         tuple((_printable(row.id), row.problem) for row in rows if row.problem),
         groups if any(groups) else (),
         paths if paths != ids else (),
+        (height, width),
+        medical_files.summary([row.facts for row in readable]),
     )
+
+
+def _check_files(listed: Sequence[_Row]) -> None:
+    known: dict[Path, str] = {}
+    for row in listed:
+        if row.path is not None:
+            image_files.check_listed_once(known, row.path.resolve(), row.listed)
+    medical_files.check_installed(known)
 
 
 def _printable(name: str) -> str:
@@ -202,7 +218,7 @@ def _looked_at(row: _Row) -> _Row:
     if names != _printable(names) or set(names) & {"\n", "\r", "\0"}:
         return replace(row, problem="its name is not UTF-8 or has a line break; rename it")
     try:
-        image_files.decode(row.path)
-        return replace(row, digest=file_digest(row.path))
+        pixels, facts = read_image(row.path)
+        return replace(row, digest=file_digest(row.path), facts=facts, shape=pixels.shape[:2])
     except (LincBenchError, OSError) as error:
         return replace(row, problem=str(error))

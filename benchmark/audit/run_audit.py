@@ -26,6 +26,7 @@ from benchmark.wording import network_title
 
 UNREADABLE_LIST = "unreadable.csv"
 WRITTEN = ("audit.json", "audit.csv", "audit.html", "rates.csv", UNREADABLE_LIST)
+AS_STORED = "8-bit, as stored"
 RATES = ("flagged", "other label suggested", "in the noisy component")
 
 
@@ -76,6 +77,8 @@ def audit(
     _check_folder(folder, data)
     backbone = replace(DEFAULT_BACKBONE, name=backbone) if isinstance(backbone, str) else backbone
     settings = AuditSettings(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)
+    if data.shown:
+        say(data.shown)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), settings, progress, say)
     rates = flag_rates(ranked.samples, ranked.errors)
     found = Audit(ranked.samples, ranked.errors, rates, data.unreadable, folder)
@@ -125,6 +128,7 @@ def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
         "data": data.name,
         "source": str(data.source.resolve()),
         "identity": data.identity,
+        "images": data.shown or AS_STORED,
         "audit": audit_digest(found.samples),
         "count": vars(found.errors),
     }

@@ -1,6 +1,8 @@
 """Trains on the given labels and scores them, by the same pipeline as a study: an interrupted audit can be resumed."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from rich.filesize import decimal
@@ -13,10 +15,12 @@ from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
 from benchmark.execution.progress import Progress, duration
 from benchmark.record import EMBEDDING, open_record
-from benchmark.runs import Sources, plan_study
+from benchmark.runs import Plan, Sources, plan_study
 from benchmark.runs.estimate import estimate
 from benchmark.runs.run_study import run_study
 from benchmark.runs.scores import read_scores
+
+LARGER, MUCH = 224, 4  # pixels: most networks' own size; times by which images are reduced before a line says so
 
 
 def score_labels(
@@ -33,6 +37,8 @@ def score_labels(
         f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
         f"{duration(seconds)} and {decimal(size)} of disk."
     )
+    if max(data.shape) >= MUCH * settings.backbone.image_size:
+        say(_about_larger_images(data, samples, plan, settings, seconds))
     with make_executor(settings.workers) as executor:
         outcomes = run_study(plan, executor, progress)
     for outcome in outcomes:
@@ -46,3 +52,17 @@ def score_labels(
         scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
     embedding = np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING])
     return scores, embedding, training_groups(results, with_embedding.info)
+
+
+def _about_larger_images(data: AuditedData, samples: Path, plan: Plan, settings: AuditSettings, seconds: float) -> str:
+    """What the reduction loses, and how long a larger size takes here."""
+    (height, width), size = data.shape, settings.backbone.image_size
+    reduced = f"Images are about {width:,} × {height:,} pixels and are reduced to {size} × {size}"
+    loss = f"{reduced}; small findings may be lost."
+    if size >= LARGER:
+        return loss
+    larger = replace(settings, backbone=replace(settings.backbone, image_size=LARGER))
+    needed, _ = estimate(plan_study(larger.study(samples, len(data.ids)), plan.sources), settings.workers)
+    is_new = seconds and plan.stores_to_compute()  # or else a part is done, and no longer counted
+    times = f", about {needed / seconds:.0f} times as long" if is_new else ""
+    return f"{loss} --image-size {LARGER} keeps more; training then takes about {duration(needed)} here{times}."

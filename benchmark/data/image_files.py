@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from benchmark.data.decoding import SUFFIXES, decode, stored_depth
+from benchmark.data.medical_files import check_installed, check_one_depth
 from benchmark.data.npz_files import KEY_OF_SPLIT
 from benchmark.disk import restored
 from benchmark.errors import LincBenchError
@@ -20,10 +22,7 @@ from benchmark.seeds import numpy_generator
 
 SPLIT_OF_NAME = {"train": "train", "val": "validation", "validation": "validation", "test": "test"}
 COLUMNS = ("path", "label", "split")  # of a CSV, in any case
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 VALIDATION_SHARE, TEST_SHARE = 0.1, 0.2
-MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
 REVIEWED = ("id", "given", "decision")  # columns of labels that `apply-review` wrote
 MOST_DIGITS = 18  # of a class name that is a number
 
@@ -192,6 +191,7 @@ def _labelled(root: Path, rows: Sequence[_Row]) -> LabelledFiles:
     known: dict[Path, str] = {}
     for row in rows:
         check_listed_once(known, row.path.resolve(), row.listed)
+    _check_depths(root, rows)
     class_names, labels = numbered([row.label for row in rows])
     if rows[0].split is None:
         split_of = stratified_split(labels).tolist()
@@ -215,6 +215,12 @@ def _labelled(root: Path, rows: Sequence[_Row]) -> LabelledFiles:
     )
 
 
+def _check_depths(root: Path, rows: Sequence[_Row]) -> None:
+    check_installed(row.path for row in rows)
+    depths = {row.listed: depth for row in rows if (depth := stored_depth(row.path)) is not None}
+    check_one_depth(str(root), depths)
+
+
 def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
     """Classes in the order of their names, or of their numbers if all have one, and each sample's place in it."""
     numeric = all(name.isdecimal() and len(name) <= MOST_DIGITS for name in names)
@@ -233,17 +239,3 @@ def stratified_split(labels: np.ndarray) -> np.ndarray:
         split_of[members[:test]] = "test"
         split_of[members[test : test + validation]] = "validation"
     return split_of
-
-
-def decode(path: Path) -> np.ndarray:
-    from PIL import Image  # not needed to list or describe data sets
-
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise ValueError(f"{image.width:,} × {image.height:,} pixels are more than {MOST_PIXELS:,}")
-            if image.mode.startswith(("I", "F")):  # more than 8 bits: how to show them is the owner's decision
-                raise ValueError(f"mode {image.mode} has more than 8 bits per channel; convert it to 8 bits first")
-            return np.asarray(image.convert("RGB"))
-    except Exception as error:  # for a damaged file its decoder may raise anything
-        raise LincBenchError(f"{path} cannot be read as an image ({error}). Repair or remove it.") from error
