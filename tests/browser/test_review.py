@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from benchmark.audit.review_page import Review, thumbnail, write_review
+from benchmark.audit.review_page import Review, original_link, thumbnail, write_review
+from benchmark.data.image_files import FileImages
 from benchmark.disk.spreadsheets import restored
 from tests.browser.conftest import show_at
 
@@ -435,6 +437,58 @@ def test_everything_about_a_sample_is_shown(opened: Opened) -> None:
         expected = review(5, "c2")["examples"][label]
         assert [shade.get_attribute("src") for shade in shades] == [_address(image) for image in expected]
     assert chrome.find_element(By.ID, "picture").get_attribute("src") == _address(picture(1))
+
+
+ORIGINALS = (
+    "plain.png",
+    "a b#c?d%20e&f;g=h+i.png",
+    "\"quotes' and <b>`.png",
+    "меланома 黑色素瘤 🩺 é.png",
+    "javascript:alert(1).png",
+    r"back\slash:and|pipe.png",
+    "%2e%2e.png",
+    "~.png",
+)
+
+
+def test_the_picture_and_the_name_link_to_the_original_file(opened: Opened, tmp_path: Path) -> None:
+    """Opened in a new tab, the file is the one with that name, whatever the name has in it."""
+    files = []
+    for shade, name in enumerate(ORIGINALS):
+        files.append(tmp_path / "images #1?" / '50 %41 " 类' / name)
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (30 + shade, 20)).save(files[-1])
+    shown = review(len(ORIGINALS), "c7")
+    for number, now in enumerate(shown["samples"]):
+        now |= {"id": ORIGINALS[number], "original": original_link(FileImages(files), number, tmp_path)}
+        assert re.fullmatch(r"[\w./%~-]+", now["original"], re.ASCII), "nothing that has a meaning in addresses"
+    chrome = opened(shown)
+    page = chrome.current_window_handle
+    for number, file in enumerate(files):
+        links = chrome.find_elements(By.CSS_SELECTOR, "a.original")
+        assert len({link.get_attribute("href") for link in links}) == 1
+        assert {(link.get_attribute("target"), link.get_attribute("rel")) for link in links} == {("_blank", "noopener")}
+        assert _content(chrome, "name") == ORIGINALS[number]
+        links[number % 2].click()
+        WebDriverWait(chrome, 10).until(lambda _: len(chrome.window_handles) == 2)
+        chrome.switch_to.window(next(handle for handle in chrome.window_handles if handle != page))
+        WebDriverWait(chrome, 10).until(lambda _: chrome.find_elements(By.TAG_NAME, "img"))
+        width = chrome.execute_script("return document.querySelector('img').naturalWidth")
+        assert (width, Path(unquote(urlsplit(chrome.current_url).path))) == (30 + number, file)
+        chrome.close()
+        chrome.switch_to.window(page)
+        _press(chrome, "j")
+    assert chrome.get_log("browser") == []
+
+
+def test_a_sample_without_a_file_has_no_link(opened: Opened, tmp_path: Path) -> None:
+    assert original_link(np.zeros((3, 8, 8), np.uint8), 0, tmp_path) == ""
+    shown = review(3, "c8")
+    shown["samples"][0]["original"] = "a.png"
+    chrome = opened(shown)
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "a.original[href]")) == 2
+    _press(chrome, "j")
+    assert not chrome.find_elements(By.CSS_SELECTOR, "a.original[href]")
 
 
 def _address(image: str) -> str:

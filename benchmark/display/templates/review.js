@@ -140,6 +140,15 @@ function drawExamples(place, label) {
   place.setAttribute("aria-label", "Typical samples of " + classes[label]);
 }
 
+// Without a file, the name and the picture are no links.
+function linkOriginal(address) {
+  for (const link of document.querySelectorAll("a.original")) {
+    if (address) link.href = address;
+    else link.removeAttribute("href");
+    link.title = address ? "Open the original file in a new tab" : "";
+  }
+}
+
 function drawSample() {
   at("view").hidden = current < 0;
   at("nothing").hidden = current >= 0;
@@ -149,6 +158,7 @@ function drawSample() {
   at("picture").src = "data:image/webp;base64," + sample.thumbnail;
   at("picture").alt = "Sample " + sample.id;
   at("name").textContent = sample.id;
+  linkOriginal(sample.original);
   drawBadge(at("decision"), current);
   for (const which of ["given", "suggested"]) {
     at(which).textContent = classes[sample[which]];
