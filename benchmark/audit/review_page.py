@@ -25,7 +25,9 @@ from benchmark.identity import Json
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 ENLARGED = 96  # pixels that small images are enlarged to
 QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
-Review = dict[str, Json]  # what templates/review.html and review.js read
+# What templates/review.html and review.js read. A sample may have `twins`, duplicates with another label: a list of
+# {"id", "given" (a class number, as of samples), "thumbnail", "why" (the heading that they stand under)}.
+Review = dict[str, Json]
 
 
 def make_review(

@@ -491,6 +491,47 @@ def test_a_sample_without_a_file_has_no_link(opened: Opened, tmp_path: Path) -> 
     assert not chrome.find_elements(By.CSS_SELECTOR, "a.original[href]")
 
 
+SAME, NEARLY = "The same image with another label", "Nearly the same image with another label"
+
+
+def twin(number: int, given: int, why: str, name: str = "") -> Sample:
+    return {"id": name or f"twin {number}.png", "given": given, "thumbnail": picture(200 + number), "why": why}
+
+
+def test_duplicates_with_another_label_are_shown_beside_the_picture(opened: Opened) -> None:
+    shown = review(4, "c9")
+    shown["samples"][0]["twins"] = [twin(1, 2, NEARLY), twin(2, 1, SAME), twin(3, 3, NEARLY)]
+    shown["samples"][1]["twins"] = [twin(4, 0, HOSTILE[0], HOSTILE[1])]
+    shown["samples"][2]["twins"] = []
+    chrome = opened(shown)
+
+    def twins() -> list[tuple[str, list[str], list[str]]]:
+        """Under each heading, the captions and the pictures."""
+        groups = []
+        for heading in chrome.find_elements(By.CSS_SELECTOR, "#twins h3"):
+            group = heading.find_element(By.XPATH, "following-sibling::*[1]")
+            captions = [name.get_attribute("textContent") for name in group.find_elements(By.CSS_SELECTOR, "bdi")]
+            pictures = [image.get_attribute("src") for image in group.find_elements(By.TAG_NAME, "img")]
+            groups.append((heading.get_attribute("textContent"), captions, pictures))
+        return groups
+
+    addresses = {number: _address(picture(200 + number)) for number in range(5)}
+    assert twins() == [
+        (NEARLY, ["keratosis", "twin 1.png", "naevus, blue", "twin 3.png"], [addresses[1], addresses[3]]),
+        (SAME, ["melanoma", "twin 2.png"], [addresses[2]]),
+    ]
+    own, others = (chrome.find_element(By.CSS_SELECTOR, name).rect for name in ("#picture", "#twins img"))
+    assert own["y"] <= others["y"] < own["y"] + own["height"], "side by side"
+    assert others["x"] >= own["x"] + own["width"]
+    _press(chrome, "j")
+    assert twins() == [(HOSTILE[0], ["nevus", HOSTILE[1]], [addresses[4]])], "names are only text"
+    for _ in range(2):
+        _press(chrome, "j")
+        assert not chrome.find_element(By.ID, "twins").is_displayed()
+        assert twins() == []
+    assert chrome.get_log("browser") == []
+
+
 def _address(image: str) -> str:
     return "data:image/webp;base64," + image
 
@@ -511,6 +552,7 @@ def test_nothing_scrolls_sideways(opened: Opened, width: int, scheme: str) -> No
     names = ("a_very_long_name_without_any_place_to_break_" * 4, *CLASSES[1:])
     shown = review(40, f"c4-{width}-{scheme}", names)
     first = shown["samples"][0] | {"id": names[0], "group": names[0]}
+    first["twins"] = [twin(number, number % 4, SAME, names[0]) for number in range(5)]
     chrome = opened(shown | {"samples": [first, *shown["samples"][1:]]})
     show_at(chrome, width, scheme)
     _press(chrome, "4", "i")

@@ -140,6 +140,16 @@ function drawExamples(place, label) {
   place.setAttribute("aria-label", "Typical samples of " + classes[label]);
 }
 
+// Duplicates with another label, under what they are: `why`, such as "The same image with another label".
+function drawTwins(twins) {
+  const twinOf = ({ id, given, thumbnail }) =>
+    element("div", "twin", pictureOf(thumbnail, "Sample " + id), element("bdi", "", classes[given]), element("bdi", "", id));
+  const reasons = [...new Set(twins.map((twin) => twin.why))];
+  at("twins").replaceChildren(...reasons.flatMap((why) =>
+    [element("h3", "", why), element("div", "twins", ...twins.filter((twin) => twin.why === why).map(twinOf))]));
+  at("twins").hidden = !twins.length;
+}
+
 // Without a file, the name and the picture are no links.
 function linkOriginal(address) {
   for (const link of document.querySelectorAll("a.original")) {
@@ -159,6 +169,7 @@ function drawSample() {
   at("picture").alt = "Sample " + sample.id;
   at("name").textContent = sample.id;
   linkOriginal(sample.original);
+  drawTwins(sample.twins ?? []);
   drawBadge(at("decision"), current);
   for (const which of ["given", "suggested"]) {
     at(which).textContent = classes[sample[which]];
