@@ -82,7 +82,7 @@ def make_review(
 
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
-    scripts = ("review_decisions.js", "review.js")
+    scripts = ("review_decisions.js", "review_import.js", "review.js")
     write_text(path, render_html("review.html", ("page.css", "review.css"), scripts, review=review))
 
 
