@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from unittest.mock import Mock
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,16 @@ def test_written_files_name_the_audit_and_its_settings(audited: tuple[Path, set[
     assert about["seeds"] == [0]
     assert {"versions", "commit", "identity", "backbone", "training", "detectors"} <= set(about)
     assert digest in (folder / "out" / "audit.html").read_text()
+
+
+def test_the_page_links_to_the_original_files(audited: tuple[Path, set[str], Audit]) -> None:
+    folder, _, found = audited
+    text = (folder / "out" / "audit.html").read_text().split('type="application/json">')[1].split("</script>")[0]
+    samples = json.loads(text)["samples"]
+    assert [sample["id"] for sample in samples] == list(found.samples["id"])
+    for sample in samples:
+        file = folder / "out" / unquote(sample["original"])
+        assert file.samefile(folder / "images" / sample["id"])
 
 
 def test_flag_rates_by_class(audited: tuple[Path, set[str], Audit]) -> None:

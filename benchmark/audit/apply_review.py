@@ -1,13 +1,16 @@
 """Applies the decisions of one or several reviews to the labels: `linc-bench apply-review audit.csv decisions.csv`."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 
 import pandas as pd
+from sklearn.metrics import cohen_kappa_score
 
 from benchmark.disk import as_csv, restored, write_text
+from benchmark.display.tables import MISSING
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
 from benchmark.paths import regular_file
@@ -15,6 +18,7 @@ from benchmark.paths import regular_file
 DECISIONS = ("keep", "relabel", "ambiguous", "skip")
 COLUMNS = ("audit", "id", "given", "decision", "label")
 WRITTEN = ["id", "label", "given", "decision"]
+DISAGREEMENTS = "disagreements.csv"
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,39 @@ class Applied:
         return f"{reviewed} Those of an earlier review are now in {self.earlier}." if self.earlier else reviewed
 
 
-def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Applied:
-    """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit."""
+@dataclass(frozen=True)
+class Agreement:
+    """How often two reviewers made the same decision on the samples that both decided."""
+
+    files: tuple[Path, Path]
+    samples: int
+    same: int
+    kappa: float  # nan if both gave one label to every sample
+
+    @property
+    def sentence(self) -> str:
+        one, two = self.files
+        if not self.samples:
+            return f"{one} and {two} decide on no sample in common."
+        kappa = f"{self.kappa:.2f}" if math.isfinite(self.kappa) else MISSING
+        decided = f"{self.same:,} of the {self.samples:,} samples that both decided ({self.same / self.samples:.1%})"
+        return f"{one} and {two} agree on {decided}; Cohen's kappa: {kappa}."
+
+
+def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path, say: Callable[[str], None] = print) -> Applied:
+    """Writes every sample's label after the review to `out`; refuses decisions that belong to another audit.
+
+    Says how often reviewers agree; if they do not on a sample, it writes disagreements.csv beside `out` instead.
+    """
     samples = _read(audit_csv, ("id", "given"))
     _refuse(audit_csv, samples, {"has the sample '{id}' a second time": samples["id"].duplicated()})
-    decided = _joined([_checked(file, samples, audit_csv) for file in decisions]).set_index("id")
-    if out.exists() and (not out.is_file() or not out.read_bytes().startswith(",".join(WRITTEN).encode())):
-        raise LincBenchError(f"{out} exists, and no review wrote it. Choose another file with --out FILE.")
+    by_file = {file: _checked(file, samples, audit_csv).set_index("id") for file in decisions}
+    _refuse_to_overwrite(out, ",".join(WRITTEN))
+    for pair in combinations(by_file, 2):
+        say(agreement(pair, by_file[pair[0]], by_file[pair[1]]).sentence)
+    _refuse_disagreements(samples, by_file, out.with_name(DISAGREEMENTS))
+    joined = pd.concat(by_file.values())
+    decided = joined[~joined.index.duplicated()]
     labels = samples[["id", "given", *(column for column in ("path", "group") if column in samples)]].copy()
     labels["decision"] = labels["id"].map(decided["decision"]).fillna("")
     labels["label"] = labels["id"].map(decided["label"]).where(labels["decision"] == "relabel", labels["given"])
@@ -50,6 +80,12 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path) -> Appli
     judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
     summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
     return Applied(labels, by_class_and_group(judged, summaries), earlier)
+
+
+def _refuse_to_overwrite(file: Path, *starts: str) -> None:
+    """Only a file that begins as ours do is replaced."""
+    if file.exists() and (not file.is_file() or not file.read_bytes().startswith(tuple(map(str.encode, starts)))):
+        raise LincBenchError(f"{file} exists, and no review wrote it. Choose another file with --out FILE.")
 
 
 def _set_aside(out: Path) -> Path:
@@ -133,12 +169,37 @@ def _refuse(file: Path, rows: pd.DataFrame, problems: Mapping[str, pd.Series]) -
             raise LincBenchError(f"Line {row.name} of {file} {problem.format_map(row)}.")
 
 
-def _joined(decisions: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    joined = pd.concat(decisions).drop_duplicates(["id", "decision", "label"])
-    disputed = joined[joined["id"].duplicated()]["id"].unique()
-    if len(disputed):
-        raise LincBenchError(
-            f"Reviewers disagree on {len(disputed)} of the samples, such as '{disputed[0]}'. Agree on one decision for "
-            "each, and remove the other lines."
-        )
-    return joined
+def _labels(decided: pd.DataFrame) -> pd.Series:
+    """The label that each decision gives; ambiguous and skip are labels of their own, which no class can be."""
+    is_label = decided["decision"].isin(["keep", "relabel"])
+    return ("label " + decided["label"]).where(is_label, decided["decision"])
+
+
+def agreement(files: tuple[Path, Path], one: pd.DataFrame, two: pd.DataFrame) -> Agreement:
+    """Of the decisions of two files, by id."""
+    labels = pd.concat([_labels(one), _labels(two)], axis=1, join="inner", keys=["one", "two"])
+    is_one_label = len(pd.unique(labels.to_numpy().ravel())) < 2
+    kappa = math.nan if is_one_label else float(cohen_kappa_score(labels["one"], labels["two"]))
+    return Agreement(files, len(labels), int((labels["one"] == labels["two"]).sum()), kappa)
+
+
+def _refuse_disagreements(samples: pd.DataFrame, by_file: Mapping[Path, pd.DataFrame], listed: Path) -> None:
+    """Lists the samples with different decisions in a file, for the reviewers to talk about."""
+    given = samples.set_index("id")["given"]
+    labels = pd.concat([_labels(decided) for decided in by_file.values()]).groupby(level=0).nunique()
+    disputed = given[given.index.isin(labels.index[labels > 1])]
+    if disputed.empty:
+        return
+    table = disputed.reset_index()
+    for file, decided in by_file.items():
+        rows = decided.reindex(disputed.index)
+        name = str(file).encode(errors="backslashreplace").decode()
+        table[f"decision of {name}"] = rows["decision"].to_numpy()  # no formula, whatever the name is
+        table[f"label of {name}"] = rows["label"].where(rows["decision"].isin(["keep", "relabel"])).to_numpy()
+    _refuse_to_overwrite(listed, "id,given,decision of ", 'id,given,"decision of ')
+    write_text(listed, as_csv(table))
+    raise LincBenchError(
+        f"Reviewers disagree on {len(disputed)} of the samples, such as '{disputed.index[0]}'; {listed} lists them. No "
+        "labels were written. Agree on one decision for each sample, change or remove the other lines in the decision "
+        "files, and rerun the command."
+    )

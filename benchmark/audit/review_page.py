@@ -2,9 +2,11 @@
 
 import base64
 import math
+import os
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from benchmark.audit.apply_review import audit_digest
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.ranking import HELD_OUT, rank_column
 from benchmark.audit.settings import DETECTORS
+from benchmark.data.image_files import FileImages, Images
 from benchmark.disk import write_text
 from benchmark.display.page import render_html
 from benchmark.display.tables import MISSING
@@ -22,18 +25,24 @@ from benchmark.identity import Json
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 ENLARGED = 96  # pixels that small images are enlarged to
 QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
-Review = dict[str, Json]  # what templates/review.html and review.js read
+# What templates/review.html and review.js read. A sample may have `twins`, duplicates with another label: a list of
+# {"id", "given" (a class number, as of samples), "thumbnail", "why" (the heading that they stand under)}.
+Review = dict[str, Json]
 
 
 def make_review(
     ranked: pd.DataFrame,
     data: AuditedData,
+    folder: Path,
     shown: int,
     size: int,
     summary_lines: Sequence[str],
     report: Callable[[int, int], None],
 ) -> Review:
-    """The first `shown` samples of the list with thumbnails of this size, and typical samples of each class."""
+    """The first `shown` samples of the list with thumbnails of this size, and typical samples of each class.
+
+    The page in `folder` links to the original files.
+    """
     number_of = {id: number for number, id in enumerate(data.ids)}
     class_of = {name: number for number, name in enumerate(data.class_names)}
     detectors = [*(detector.name for detector in DETECTORS), HELD_OUT]
@@ -55,6 +64,7 @@ def make_review(
             "scores": [_text(row[name], ".4g") for name in detectors],
             "ranks": [int(row[rank_column(name)]) for name in detectors],
             "thumbnail": picture(row["id"], size),
+            "original": original_link(data.images, number_of[row["id"]], folder),
         }
         samples.append(sample)
         report(done, len(top))
@@ -72,8 +82,22 @@ def make_review(
 
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
-    scripts = ("review_decisions.js", "review.js")
+    scripts = ("review_decisions.js", "review_import.js", "review.js")
     write_text(path, render_html("review.html", ("page.css", "review.css"), scripts, review=review))
+
+
+def original_link(images: Images, number: int, folder: Path) -> str:
+    """The address of an image's file relative to a page in `folder`; "" if it has no file, or one on another drive.
+
+    Every character that has a meaning in addresses is encoded, so that no name can be taken for a scheme or a query.
+    """
+    if not isinstance(images, FileImages):
+        return ""
+    try:
+        path = Path(os.path.relpath(images.paths[number], folder))
+    except ValueError:  # another drive of Windows
+        return ""
+    return quote(os.fsencode(path.as_posix()))
 
 
 def thumbnail(image: np.ndarray, size: int = 96) -> str:

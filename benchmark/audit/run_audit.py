@@ -86,7 +86,7 @@ def audit(
     images = f"{len(data.ids):,} images, {network_title(backbone.name)} at {backbone.image_size} px"
     lines = [f"{images}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
     with progress.counting("thumbnails") as report:
-        review = make_review(found.samples, data, shown, thumbnail_size, lines, report)
+        review = make_review(found.samples, data, folder, shown, thumbnail_size, lines, report)
     write_review(folder / "audit.html", review)
     return found
 

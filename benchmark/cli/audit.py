@@ -46,7 +46,7 @@ def audit_labels(options: argparse.Namespace) -> int:
 
 def apply_decisions(options: argparse.Namespace) -> int:
     out = options.out or options.audit.with_name("reviewed_labels.csv")
-    applied = apply_review(options.audit, options.decisions, out)
+    applied = apply_review(options.audit, options.decisions, out, say)
     _print_rates("Errors among the reviewed images, which are not a random sample", applied.rates)
     say(f"{applied.sentence} Labels: {out}")
     return 0

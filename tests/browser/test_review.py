@@ -5,21 +5,27 @@ import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from io import BytesIO
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
+from sklearn.metrics import cohen_kappa_score
 
-from benchmark.audit.review_page import Review, thumbnail, write_review
-from benchmark.disk.spreadsheets import restored
+from benchmark.audit.apply_review import apply_review, audit_digest
+from benchmark.audit.review_page import Review, original_link, thumbnail, write_review
+from benchmark.data.image_files import FileImages
+from benchmark.disk.spreadsheets import as_csv, restored
+from benchmark.errors import LincBenchError
 from tests.browser.conftest import show_at
 
 pytestmark = pytest.mark.long  # browsers
@@ -437,6 +443,325 @@ def test_everything_about_a_sample_is_shown(opened: Opened) -> None:
     assert chrome.find_element(By.ID, "picture").get_attribute("src") == _address(picture(1))
 
 
+HEADER = ("audit", "id", "given", "decision", "label")
+Decisions = Iterable[tuple[str, ...]]
+
+
+def _import(chrome: Chrome, file: Path) -> None:
+    """Chooses the file, and waits until the page has said something about it."""
+    chrome.execute_script("document.getElementById('said').textContent = ''")
+    chrome.find_element(By.ID, "file").send_keys(str(file))
+    said = "return document.getElementById('said').textContent || !document.getElementById('notice').hidden"
+    WebDriverWait(chrome, 10).until(lambda _: chrome.execute_script(said))
+
+
+def _decide(file: Path, shown: Review, decisions: Decisions, classes: tuple[str, ...] = CLASSES) -> Path:
+    """What a reviewer's page exports, from (number of the sample, decision, label) of each."""
+    samples = shown["samples"]
+    rows = [_row(shown["audit"], samples[number], *decision, classes) for number, *decision in decisions]
+    file.write_text(as_csv(pd.DataFrame(rows, columns=HEADER)), encoding="utf-8")
+    return file
+
+
+def _refused(chrome: Chrome, file: Path, content: str | bytes) -> str:
+    chrome.refresh()
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    _import(chrome, file)
+    assert _content(chrome, "reviewed").startswith("0 of "), "nothing of a refused file is taken"
+    return chrome.find_element(By.ID, "notice").text.removeprefix(f"Nothing was imported from {file.name}: ")
+
+
+def test_decisions_are_imported_kept_and_undone_as_a_whole(opened: Opened, tmp_path: Path) -> None:
+    shown = review(9, "d1")
+    theirs = [(2, "keep", "keratosis"), (3, "relabel", "nevus"), (0, "ambiguous", ""), (5, "skip", "")]
+    file = _decide(tmp_path / "theirs.csv", shown, theirs)
+    chrome = opened(shown)
+    _press(chrome, "j", "k")
+    _import(chrome, file)
+    assert _content(chrome, "said") == "imported: 4 decisions; 0 as you decided, 0 otherwise"
+    assert not chrome.find_element(By.ID, "question").is_displayed()
+    assert _content(chrome, "reviewed") == "5 of 9 reviewed"
+    chrome.refresh()
+    expected = [(0, "ambiguous", ""), (1, "keep", "melanoma"), (2, "keep", "keratosis"), (3, "relabel", "nevus")]
+    exported = _exported(chrome, tmp_path)
+    assert exported == [_row("d1", shown["samples"][at], *rest) for at, *rest in [*expected, (5, "skip", "")]]
+    _press(chrome, "s", "u", "u")
+    assert _content(chrome, "said") == "undone: the import of 4 decisions"
+    assert [row["id"] for row in _exported(chrome, tmp_path)] == ["image 1.png"], "after a reload too"
+    _import(chrome, file)
+    _import(chrome, file)
+    assert _content(chrome, "said") == "imported: 0 decisions; 4 as you decided, 0 otherwise"
+    _press(chrome, "u", "u")
+    assert [row["id"] for row in _exported(chrome, tmp_path)] == ["image 1.png"], "each import is undone by itself"
+    assert chrome.get_log("browser") == []
+
+
+def test_an_export_is_imported_as_it_was(opened: Opened, tmp_path: Path) -> None:
+    """With names that need quotes or an apostrophe, a mark at the start, other line ends and columns, empty rows."""
+    plain = review(len(HOSTILE), "d2", HOSTILE)
+    samples = [now | {"id": name} for now, name in zip(plain["samples"], HOSTILE, strict=True)]
+    chrome = opened(plain | {"samples": samples})
+    _press(chrome, *"krask" * 2)
+    chrome.find_element(By.ID, "export").click()
+    file = tmp_path / "decisions.csv"
+    WebDriverWait(chrome, 10).until(lambda _: file.exists() and file.stat().st_size)
+    written = file.rename(tmp_path / "written.csv")
+    expected = _exported(chrome, tmp_path)
+    _press(chrome, *"u" * 10)
+    _import(chrome, written)
+    assert _exported(chrome, tmp_path) == expected
+    _press(chrome, "u")
+    saved = tmp_path / "saved.csv"  # by a spreadsheet
+    table = pd.DataFrame(expected)[["label", "decision", "id", "given", "audit"]].assign(notes="")
+    table["decision"] = " " + table["decision"].str.upper()
+    text = as_csv(pd.concat([table.head(3), pd.DataFrame([[""] * 6], columns=table.columns), table[3:]]))
+    rows = list(csv.reader(StringIO(text, newline="")))
+    with saved.open("w", newline="", encoding="utf-8-sig") as lines:
+        csv.writer(lines, quoting=csv.QUOTE_ALL).writerows(rows)
+    assert b"\r\n" in saved.read_bytes()
+    _import(chrome, saved)
+    assert _exported(chrome, tmp_path) == expected
+    assert chrome.get_log("browser") == []
+
+
+def test_files_that_are_no_decisions_on_this_page_are_refused_with_their_line(opened: Opened, tmp_path: Path) -> None:
+    """What `apply-review` refuses, for the same reasons."""
+    chrome, file = opened(review(6, "d3")), tmp_path / "theirs <b>.csv"
+    table, same = tmp_path / "audit.csv", tmp_path / "same.csv"
+    samples = pd.DataFrame({"id": [f"image {n}.png" for n in range(6)], "given": [CLASSES[n % 4] for n in range(6)]})
+    table.write_text(as_csv(samples))
+    first = ",".join(HEADER) + "\nd3,image 0.png,nevus,keep,nevus\n"
+    for line, reason in [
+        ("other,image 1.png,melanoma,keep,", "line 3 belongs to another audit, other; this page is of d3."),
+        (",image 1.png,melanoma,keep,", "line 3 names no audit. Copy it from another line."),
+        ("d3,image 6.png,nevus,keep,", "line 3 names the sample 'image 6.png', which is not on this page."),
+        ("d3,__proto__,nevus,keep,", "line 3 names the sample '__proto__', which is not on this page."),
+        ("d3,image 1.png,nevus,keep,", "line 3 says that the label of 'image 1.png' was 'nevus'; it was 'melanoma'."),
+        ("d3,image 1.png,melanoma,burn,", "line 3 has the decision 'burn'; expected keep, relabel, ambiguous, skip."),
+        ("d3,image 1.png,melanoma,toString,", "line 3 has the decision 'toString'; expected keep, relabel, ambig"),
+        ("d3,image 1.png,melanoma,relabel,cat", "line 3 relabels to 'cat', which is no class of the audit."),
+        ("d3,image 1.png,melanoma,relabel,", "line 3 relabels to '', which is no class of the audit."),
+        (
+            "d3,image 1.png,melanoma,keep,nevus",
+            "line 3 has the decision 'keep' and another label, 'nevus'. Relabel, or",
+        ),
+        (
+            "d3,image 1.png,melanoma,skip,nevus",
+            "line 3 has the decision 'skip' and another label, 'nevus'. Relabel, or",
+        ),
+        ("d3,image 0.png,nevus,skip,", "line 3 decides on 'image 0.png' a second time, after line 2. Keep one"),
+        ("d3,image 1.png,melanoma,keep,,", "line 3 has more cells than the header. Quote cells that have commas"),
+        ('d3,"image 1.png,melanoma,keep,', "line 3 has a quote that is not closed, or text after a closing quote."),
+        ('d3,"image" 1.png,melanoma,keep,', "line 3 has a quote that is not closed, or text after a closing quote."),
+        ("\n\nd3,<img src=x>,nevus,keep,", "line 5 names the sample '<img src=x>', which is not on this page."),
+        (f"d3,{'x' * 5000},nevus,keep,", f"line 3 names the sample '{'x' * 400}"),
+    ]:
+        assert _refused(chrome, file, f"{first}{line}\n").startswith(reason), line
+        same.write_text(f"{first}{line}\n".replace("d3,", f"{audit_digest(samples)},"))
+        if '"image" 1' not in line:  # which pandas reads as `image 1.png`
+            with pytest.raises(LincBenchError):
+                apply_review(table, [same], tmp_path / "labels.csv")
+    assert chrome.execute_script("return document.documentElement.scrollWidth") <= 1400, "a long name is wrapped"
+    assert _refused(chrome, file, ",".join(HEADER)) == "it has no decisions."
+    assert _refused(chrome, file, "\n".join([",".join(HEADER), ",,,,", ""])) == "it has no decisions."
+    assert "no column audit, id, given, decision, label; it has " in _refused(chrome, file, "")
+    said = _refused(chrome, file, first.replace(",", ";"))
+    assert said.endswith("it has audit;id;given;decision;label. Separate columns by commas.")
+    assert _refused(chrome, file, first.encode("utf-16")) == "it is not a CSV file in UTF-8."
+    assert not chrome.find_elements(By.CSS_SELECTOR, "img[src=x], #notice *")
+    file.write_text(first)
+    _import(chrome, file)
+    assert not chrome.find_element(By.ID, "notice").is_displayed()
+    assert _content(chrome, "reviewed") == "1 of 6 reviewed"
+    assert chrome.get_log("browser") == []
+
+
+def _disputed(opened: Opened, tmp_path: Path, audit: str) -> tuple[Chrome, Review]:
+    """A file has the same decision on three of six samples, another on three, and one on a sample not decided here."""
+    shown = review(12, audit)
+    chrome = opened(shown)
+    _press(chrome, *"kkkraa")
+    theirs = [(0, "keep", "nevus"), (1, "relabel", "keratosis"), (2, "ambiguous", ""), (3, "relabel", "nevus")]
+    file = _decide(
+        tmp_path / "theirs.csv", shown, [*theirs, (4, "ambiguous", ""), (5, "skip", ""), (9, "keep", "melanoma")]
+    )
+    _import(chrome, file)
+    assert _content(chrome, "said") == "imported: 1 decisions; 3 as you decided, 3 otherwise"
+    return chrome, shown
+
+
+def test_disagreements_are_counted_shown_and_walked_through(opened: Opened, tmp_path: Path) -> None:
+    chrome, _ = _disputed(opened, tmp_path, "d4")
+    for _ in range(2):
+        question = chrome.find_element(By.ID, "question")
+        # Half agree; a quarter (2·2 + 1·1 + 2·2 of 6·6) would by chance.
+        kappa = cohen_kappa_score([0, 1, 2, 0, 4, 4], [0, 2, 4, 0, 4, 5])
+        assert kappa == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
+        assert f"the same decision on 3 of 6 samples that both decided (50.0 %), kappa {kappa:.2f}." in question.text
+        assert "3 differ (the filter Reviewed: disagreement shows them)" in question.text
+        buttons = [button.text for button in question.find_elements(By.TAG_NAME, "button")]
+        assert buttons == ["Keep mine (3)", "Take theirs (3)"]
+        chrome.refresh()
+    assert _content(chrome, "reviewed") == "7 of 12 reviewed"
+    Select(chrome.find_element(By.ID, "by-state")).select_by_visible_text("disagreement")
+    assert _ids(chrome) == ["image 1.png", "image 2.png", "image 5.png"]
+    chrome.execute_script("document.getElementById('sample').focus()")
+    assert (_content(chrome, "name"), _content(chrome, "proposed")) == ("image 1.png", "imported: relabel to keratosis")
+    _press(chrome, "3")  # theirs is taken
+    assert (_content(chrome, "name"), _content(chrome, "proposed")) == ("image 2.png", "imported: ambiguous")
+    _press(chrome, "k")  # mine is kept
+    assert (_content(chrome, "name"), _content(chrome, "proposed")) == ("image 5.png", "imported: skipped")
+    assert _ids(chrome) == ["image 2.png", "image 5.png"]
+    assert "(50.0 %)" in _content(chrome, "compared"), "as it was before they talked"
+    assert _content(chrome, "theirs") == "Take theirs (2)"
+    _press(chrome, "s")
+    assert _ids(chrome) == ["image 2.png"]
+    _press(chrome, "u")
+    assert _ids(chrome) == ["image 2.png", "image 5.png"]
+    Select(chrome.find_element(By.ID, "by-state")).select_by_visible_text("reviewed")
+    assert len(_ids(chrome)) == 7, "among them the disagreements"
+    assert chrome.get_log("browser") == []
+
+
+@pytest.mark.parametrize("answer", ["mine", "theirs"])
+def test_the_reviewer_keeps_or_takes_and_can_undo_it(opened: Opened, tmp_path: Path, answer: str) -> None:
+    chrome, shown = _disputed(opened, tmp_path, f"d5-{answer}")
+    before = [(0, "keep", "nevus"), (1, "keep", "melanoma"), (2, "keep", "keratosis"), (3, "relabel", "nevus")]
+    before += [(4, "ambiguous", ""), (5, "ambiguous", "")]
+    taken = {1: (1, "relabel", "keratosis"), 2: (2, "ambiguous", ""), 5: (5, "skip", "")} if answer == "theirs" else {}
+
+    def rows(decisions: Decisions) -> list[dict[str, str]]:
+        return [_row(shown["audit"], shown["samples"][number], *rest) for number, *rest in decisions]
+
+    mine = [*before, (9, "keep", "melanoma")]
+    assert _exported(chrome, tmp_path) == rows(mine), "until there is an answer, this browser's decisions count"
+    _import(chrome, tmp_path / "theirs.csv")
+    assert "first keep your decisions or take those of the last import" in _content(chrome, "notice")
+    chrome.find_element(By.ID, answer).click()
+    for _ in range(2):
+        assert not chrome.find_element(By.ID, "question").is_displayed()
+        assert _exported(chrome, tmp_path) == rows([taken.get(row[0], row) for row in mine])
+        chrome.refresh()
+    _press(chrome, "u")
+    assert _exported(chrome, tmp_path) == rows(before), "the import is taken back as a whole"
+    _press(chrome, "u")
+    assert _exported(chrome, tmp_path) == rows(before[:5])
+    assert chrome.get_log("browser") == []
+
+
+def test_an_import_is_undone_before_it_is_answered(opened: Opened, tmp_path: Path) -> None:
+    chrome, _ = _disputed(opened, tmp_path, "d6")
+    _press(chrome, "u")
+    assert not chrome.find_element(By.ID, "question").is_displayed()
+    assert _content(chrome, "reviewed") == "6 of 12 reviewed"
+    shorter = opened(review(2, "d6"))
+    _import(shorter, _decide(tmp_path / "two.csv", review(2, "d6"), [(0, "skip", "")]))
+    chrome = opened(review(12, "d6"))
+    assert _content(chrome, "theirs") == "Take theirs (1)"
+    assert [row["decision"] for row in _exported(opened(review(1, "d6")), tmp_path)][:2] == ["keep", "keep"]
+
+
+def test_one_label_everywhere_has_no_kappa(opened: Opened, tmp_path: Path) -> None:
+    shown = review(8, "d7")
+    chrome = opened(shown)
+    _press(chrome, "a", "a")
+    _import(chrome, _decide(tmp_path / "theirs.csv", shown, [(0, "ambiguous", ""), (1, "ambiguous", "")]))
+    assert chrome.execute_script("return agreementOf(comparedPairs())").endswith("(100.0 %), kappa –")
+
+
+ORIGINALS = (
+    "plain.png",
+    "a b#c?d%20e&f;g=h+i.png",
+    "\"quotes' and <b>`.png",
+    "меланома 黑色素瘤 🩺 é.png",
+    "javascript:alert(1).png",
+    r"back\slash:and|pipe.png",
+    "%2e%2e.png",
+    "~.png",
+)
+
+
+def test_the_picture_and_the_name_link_to_the_original_file(opened: Opened, tmp_path: Path) -> None:
+    """Opened in a new tab, the file is the one with that name, whatever the name has in it."""
+    files = []
+    for shade, name in enumerate(ORIGINALS):
+        files.append(tmp_path / "images #1?" / '50 %41 " 类' / name)
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (30 + shade, 20)).save(files[-1])
+    shown = review(len(ORIGINALS), "c7")
+    for number, now in enumerate(shown["samples"]):
+        now |= {"id": ORIGINALS[number], "original": original_link(FileImages(files), number, tmp_path)}
+        assert re.fullmatch(r"[\w./%~-]+", now["original"], re.ASCII), "nothing that has a meaning in addresses"
+    chrome = opened(shown)
+    page = chrome.current_window_handle
+    for number, file in enumerate(files):
+        links = chrome.find_elements(By.CSS_SELECTOR, "a.original")
+        assert len({link.get_attribute("href") for link in links}) == 1
+        assert {(link.get_attribute("target"), link.get_attribute("rel")) for link in links} == {("_blank", "noopener")}
+        assert _content(chrome, "name") == ORIGINALS[number]
+        links[number % 2].click()
+        WebDriverWait(chrome, 10).until(lambda _: len(chrome.window_handles) == 2)
+        chrome.switch_to.window(next(handle for handle in chrome.window_handles if handle != page))
+        WebDriverWait(chrome, 10).until(lambda _: chrome.find_elements(By.TAG_NAME, "img"))
+        width = chrome.execute_script("return document.querySelector('img').naturalWidth")
+        assert (width, Path(unquote(urlsplit(chrome.current_url).path))) == (30 + number, file)
+        chrome.close()
+        chrome.switch_to.window(page)
+        _press(chrome, "j")
+    assert chrome.get_log("browser") == []
+
+
+def test_a_sample_without_a_file_has_no_link(opened: Opened, tmp_path: Path) -> None:
+    assert original_link(np.zeros((3, 8, 8), np.uint8), 0, tmp_path) == ""
+    shown = review(3, "c8")
+    shown["samples"][0]["original"] = "a.png"
+    chrome = opened(shown)
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "a.original[href]")) == 2
+    _press(chrome, "j")
+    assert not chrome.find_elements(By.CSS_SELECTOR, "a.original[href]")
+
+
+SAME, NEARLY = "The same image with another label", "Nearly the same image with another label"
+
+
+def twin(number: int, given: int, why: str, name: str = "") -> Sample:
+    return {"id": name or f"twin {number}.png", "given": given, "thumbnail": picture(200 + number), "why": why}
+
+
+def test_duplicates_with_another_label_are_shown_beside_the_picture(opened: Opened) -> None:
+    shown = review(4, "c9")
+    shown["samples"][0]["twins"] = [twin(1, 2, NEARLY), twin(2, 1, SAME), twin(3, 3, NEARLY)]
+    shown["samples"][1]["twins"] = [twin(4, 0, HOSTILE[0], HOSTILE[1])]
+    shown["samples"][2]["twins"] = []
+    chrome = opened(shown)
+
+    def twins() -> list[tuple[str, list[str], list[str]]]:
+        """Under each heading, the captions and the pictures."""
+        groups = []
+        for heading in chrome.find_elements(By.CSS_SELECTOR, "#twins h3"):
+            group = heading.find_element(By.XPATH, "following-sibling::*[1]")
+            captions = [name.get_attribute("textContent") for name in group.find_elements(By.CSS_SELECTOR, "bdi")]
+            pictures = [image.get_attribute("src") for image in group.find_elements(By.TAG_NAME, "img")]
+            groups.append((heading.get_attribute("textContent"), captions, pictures))
+        return groups
+
+    addresses = {number: _address(picture(200 + number)) for number in range(5)}
+    assert twins() == [
+        (NEARLY, ["keratosis", "twin 1.png", "naevus, blue", "twin 3.png"], [addresses[1], addresses[3]]),
+        (SAME, ["melanoma", "twin 2.png"], [addresses[2]]),
+    ]
+    own, others = (chrome.find_element(By.CSS_SELECTOR, name).rect for name in ("#picture", "#twins img"))
+    assert own["y"] <= others["y"] < own["y"] + own["height"], "side by side"
+    assert others["x"] >= own["x"] + own["width"]
+    _press(chrome, "j")
+    assert twins() == [(HOSTILE[0], ["nevus", HOSTILE[1]], [addresses[4]])], "names are only text"
+    for _ in range(2):
+        _press(chrome, "j")
+        assert not chrome.find_element(By.ID, "twins").is_displayed()
+        assert twins() == []
+    assert chrome.get_log("browser") == []
+
+
 def _address(image: str) -> str:
     return "data:image/webp;base64," + image
 
@@ -457,6 +782,7 @@ def test_nothing_scrolls_sideways(opened: Opened, width: int, scheme: str) -> No
     names = ("a_very_long_name_without_any_place_to_break_" * 4, *CLASSES[1:])
     shown = review(40, f"c4-{width}-{scheme}", names)
     first = shown["samples"][0] | {"id": names[0], "group": names[0]}
+    first["twins"] = [twin(number, number % 4, SAME, names[0]) for number in range(5)]
     chrome = opened(shown | {"samples": [first, *shown["samples"][1:]]})
     show_at(chrome, width, scheme)
     _press(chrome, "4", "i")

@@ -11,8 +11,9 @@ function decide(decision, label = null) {
   if (current < 0) return;
   const action = record(current, decision, label);
   filter();
+  const isWalk = at("by-state").value === "=disagreement"; // through decided samples, once
   const isLeft = (number) => !decided.has(number);
-  const next = passing.find((number) => number > current && isLeft(number)) ?? passing.find(isLeft);
+  const next = passing.find((number) => number > current && (isWalk || isLeft(number))) ?? passing.find(isLeft);
   at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (no sample is left)" : ""}`;
   show(next ?? current);
 }
@@ -23,10 +24,11 @@ function choose(label) {
 
 function undo() {
   if (!actions.length) return;
-  const action = takeBack();
+  const undone = takeBack();
+  const [{ id, batch }] = undone;
   filter();
-  at("said").textContent = `undone: ${inWords(action)}: ${action.id}`;
-  show(numberOf.get(action.id));
+  at("said").textContent = `undone: ${batch ? `the import of ${undone.length} decisions` : `${inWords(undone[0])}: ${id}`}`;
+  show(numberOf.get(id));
 }
 
 function exportDecisions() {
@@ -39,14 +41,14 @@ function exportDecisions() {
   at("said").textContent = `${decided.size} decisions exported.`;
 }
 
-const stateOf = (number) => (decided.has(number) ? "reviewed" : "not reviewed");
+const statesOf = (number) => (decided.has(number) ? ["reviewed", ...(differs(number) ? ["disagreement"] : [])] : ["not reviewed"]);
 const textsOf = (textOf) => [...new Set(samples.map((_, number) => textOf(number)))].sort(words.compare);
 const filters = [
   ["by-given", (number) => classes[samples[number].given], classes],
   ["by-suggested", (number) => classes[samples[number].suggested], classes],
   ["by-component", (number) => samples[number].component],
   ["by-group", (number) => samples[number].group],
-  ["by-state", stateOf, ["not reviewed", "reviewed"]],
+  ["by-state", statesOf, ["not reviewed", "reviewed", "disagreement"]],
 ].map(([id, textOf, texts = textsOf(textOf)]) => {
   at(id).append(new Option("all", ""), ...texts.map((text) => new Option(text || "none", "=" + text)));
   at(id).parentElement.hidden = texts.every((text) => !text);
@@ -58,7 +60,7 @@ function filter() {
   const wanted = at("search").value.toLowerCase().split(/\s+/);
   passing = [...samples.keys()].filter(
     (number) =>
-      chosen.every(([value, textOf]) => value === "=" + textOf(number)) &&
+      chosen.every(([value, textOf]) => [textOf(number)].flat().some((text) => value === "=" + text)) &&
       wanted.every((word) => searched[number].includes(word)),
   );
   at("count").textContent = `${passing.length} of ${samples.length} samples`;
@@ -140,6 +142,25 @@ function drawExamples(place, label) {
   place.setAttribute("aria-label", "Typical samples of " + classes[label]);
 }
 
+// Duplicates with another label, under what they are: `why`, such as "The same image with another label".
+function drawTwins(twins) {
+  const twinOf = ({ id, given, thumbnail }) =>
+    element("div", "twin", pictureOf(thumbnail, "Sample " + id), element("bdi", "", classes[given]), element("bdi", "", id));
+  const reasons = [...new Set(twins.map((twin) => twin.why))];
+  at("twins").replaceChildren(...reasons.flatMap((why) =>
+    [element("h3", "", why), element("div", "twins", ...twins.filter((twin) => twin.why === why).map(twinOf))]));
+  at("twins").hidden = !twins.length;
+}
+
+// Without a file, the name and the picture are no links.
+function linkOriginal(address) {
+  for (const link of document.querySelectorAll("a.original")) {
+    if (address) link.href = address;
+    else link.removeAttribute("href");
+    link.title = address ? "Open the original file in a new tab" : "";
+  }
+}
+
 function drawSample() {
   at("view").hidden = current < 0;
   at("nothing").hidden = current >= 0;
@@ -149,7 +170,10 @@ function drawSample() {
   at("picture").src = "data:image/webp;base64," + sample.thumbnail;
   at("picture").alt = "Sample " + sample.id;
   at("name").textContent = sample.id;
+  linkOriginal(sample.original);
+  drawTwins(sample.twins ?? []);
   drawBadge(at("decision"), current);
+  at("proposed").textContent = differs(current) ? "imported: " + inWords(proposals.get(current)) : "";
   for (const which of ["given", "suggested"]) {
     at(which).textContent = classes[sample[which]];
     drawExamples(at(which + "-examples"), sample[which]);
@@ -177,6 +201,7 @@ function show(number) {
   document.querySelector("progress").value = decided.size;
   at("undo").disabled = !actions.length;
   at("export").disabled = !decided.size;
+  drawQuestion();
   drawSample();
   scrollToCurrent();
   drawList();

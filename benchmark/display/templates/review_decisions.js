@@ -1,4 +1,4 @@
-// The decisions: stored in the browser, undone, exported as CSV. review.js displays them.
+// The decisions: stored in the browser, undone, exported as CSV. review_import.js adds those of a file; review.js displays them.
 "use strict";
 
 const at = (id) => document.getElementById(id);
@@ -8,9 +8,12 @@ const storageKey = "linc-bench-review-" + audit;
 const signs = { keep: "✓", relabel: "→", ambiguous: "?", skip: "–" };
 const notStored = "This browser does not store decisions. Export them before you close or reload the page.";
 
-let actions = []; // { id, given, decision, label } in the order they were made; the last one of a sample counts
+// { id, given, decision, label } in the order they were made; the last one of a sample counts. Imported ones have the
+// number of their `batch`; one on a sample that was decided here already is `proposed`: it counts only if it is taken.
+let actions = [];
 let others = []; // the same, for samples that are not on this page
 let decided = new Map(); // from a sample's number to the action that counts
+let proposals = new Map(); // from a sample's number to the proposed action
 let isSafe = true; // stored or exported
 
 function warn(text) {
@@ -44,7 +47,13 @@ function load() {
   }
   actions = stored.filter((action) => numberOf.has(action.id));
   others = stored.filter((action) => !numberOf.has(action.id));
-  decided = new Map(actions.map((action) => [numberOf.get(action.id), action]));
+  recount();
+}
+
+function recount() {
+  const numbered = (chosen) => new Map(chosen.map((action) => [numberOf.get(action.id), action]));
+  decided = numbered(actions.filter((action) => !action.proposed));
+  proposals = numbered(actions.filter((action) => action.proposed));
 }
 
 function store() {
@@ -67,14 +76,13 @@ function record(number, decision, label) {
   return action;
 }
 
+// The last action, or the last import as a whole.
 function takeBack() {
-  const action = actions.pop();
-  const number = numberOf.get(action.id);
-  const earlier = actions.findLast((other) => other.id === action.id);
-  if (earlier) decided.set(number, earlier);
-  else decided.delete(number);
+  const { batch } = actions.at(-1);
+  const undone = actions.splice(batch ? actions.findLastIndex((action) => action.batch !== batch) + 1 : -1);
+  recount();
   store();
-  return action;
+  return undone;
 }
 
 function inWords({ decision, label }) {
@@ -88,7 +96,7 @@ const isNumber = /^[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/i;
 
 function asCsv() {
   const shown = [...samples.keys()].filter((number) => decided.has(number)).map((number) => decided.get(number));
-  const elsewhere = new Map(others.map((action) => [action.id, action])).values();
+  const elsewhere = new Map(others.filter((action) => !action.proposed).map((action) => [action.id, action])).values();
   const rows = [...shown, ...elsewhere].map(({ id, given, decision, label }) =>
     [audit, id, classes[given], decision, label === null ? "" : classes[label]]);
   const guarded = (text) => (/^[=+\-@\t\r\n']/.test(text) && !isNumber.test(text) ? "'" + text : text);
