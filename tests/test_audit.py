@@ -23,9 +23,12 @@ from benchmark.audit.ranking import HELD_OUT
 from benchmark.audit.run_audit import Audit, audit, flag_rates
 from benchmark.audit.settings import DETECTORS
 from benchmark.cli.command_line import main
+from benchmark.counting.certificate import RIGHT, certificate
+from benchmark.counting.certificate import WRONG as WRONG_LABEL
 from benchmark.counting.error_count import ErrorCount, count_errors
+from benchmark.counting.review_sample import drawn_order, edges_of
 from benchmark.data.datasets import describe_dataset
-from benchmark.disk.spreadsheets import restored
+from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.networks import Backbone
 from benchmark.networks.feature_store import store_id
 from benchmark.runs.scores import read_scores
@@ -131,7 +134,7 @@ def test_flag_rates_by_class(audited: tuple[Path, set[str], Audit]) -> None:
     assert rates.loc[("all", ""), "samples"] == COUNT
     assert set(rates.loc["class"].index) == set(CLASSES)
     assert rates.loc["class", "samples"].sum() == COUNT
-    assert rates.loc[("all", ""), "flagged"] == pytest.approx(found.errors.share, abs=1 / COUNT)
+    assert rates.loc[("all", ""), "flagged"] == pytest.approx(found.errors.at_least / COUNT)
 
 
 def test_a_second_call_gives_the_same_bytes_without_training(
@@ -456,6 +459,42 @@ def test_decisions_become_labels(
     assert later.earlier is not None
     assert later.earlier.read_bytes() == before, "no review is lost"
     assert str(later.earlier) in later.sentence
+
+
+def test_a_review_of_the_random_sample_tells_how_many_labels_are_wrong(
+    audited: tuple[Path, set[str], Audit], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, wrong, found = audited
+    table, decisions, rows = folder / "out" / "audit.csv", tmp_path / "decisions.csv", found.samples
+    drawn = rows[rows["sample"] != ""].sort_values("sample").head(150)
+    assert list(drawn["sample"]) == list(range(1, 151))
+    others = [next(name for name in CLASSES if name != given) for given in drawn["given"]]
+    decided = [
+        (id, given, "relabel", other) if id in wrong else (id, given, "keep", given)
+        for id, given, other in zip(drawn["id"], drawn["given"], others, strict=True)
+    ]
+    write_decisions(decisions, table, decided)
+    assert main(["apply-review", str(table), str(decisions), "--out", str(tmp_path / "labels.csv")]) == 0
+    codes = np.zeros(COUNT, dtype=int)
+    codes[drawn.index] = np.where(drawn["id"].isin(wrong), WRONG_LABEL, RIGHT)
+    proved = certificate(codes.tolist(), edges_of(COUNT), drawn_order(COUNT).tolist())
+    assert proved["sampled"] == 150
+    assert proved["low"] <= WRONG <= proved["high"]
+    assert proved["high"] - proved["low"] < 0.25 * COUNT
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"{proved['low']} to {proved['high']} of {COUNT} labels are wrong, with 95 % confidence" in told
+    shuffled = rows.sample(frac=1, random_state=0)  # as a spreadsheet may sort it
+    write_list(tmp_path / "audit.csv", shuffled)
+    again = apply_review(tmp_path / "audit.csv", [decisions], tmp_path / "again.csv").proved
+    assert again[0].startswith(f"{proved['low']} to {proved['high']} of ")
+    write_list(tmp_path / "audit.csv", rows.drop(columns="sample"))  # of an earlier version
+    assert not apply_review(tmp_path / "audit.csv", [decisions], tmp_path / "again.csv").proved
+    write_decisions(decisions, table, [(rows["id"][0], rows["given"][0], "keep", rows["given"][0])])
+    assert "decide on the random sample" in apply_review(table, [decisions], tmp_path / "third.csv").proved[0]
+
+
+def write_list(path: Path, samples: pd.DataFrame) -> None:
+    path.write_text(as_csv(samples, floats=".6g"), encoding="utf-8")
 
 
 def test_decisions_of_two_reviewers_are_joined_unless_they_disagree(

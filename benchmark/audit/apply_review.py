@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from sklearn.metrics import cohen_kappa_score
 
+from benchmark.counting.review_sample import proved_by
 from benchmark.disk import as_csv, restored, write_text
 from benchmark.display.tables import MISSING
 from benchmark.errors import LincBenchError
@@ -27,6 +28,7 @@ class Applied:
 
     labels: pd.DataFrame  # id, label, given, decision; in the order of the audit
     rates: pd.DataFrame  # error rates among the reviewed samples, by given class and group
+    proved: Sequence[str] = ()  # how many labels are wrong, in sentences
     earlier: Path | None = None  # where the labels of an earlier review with other decisions went
 
     @property
@@ -79,7 +81,7 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path, say: Cal
     write_text(out, text)
     judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
     summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
-    return Applied(labels, by_class_and_group(judged, summaries), earlier)
+    return Applied(labels, by_class_and_group(judged, summaries), proved_by(samples, labels["decision"]), earlier)
 
 
 def _refuse_to_overwrite(file: Path, *starts: str) -> None:

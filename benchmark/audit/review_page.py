@@ -16,6 +16,7 @@ from benchmark.audit.apply_review import audit_digest
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.ranking import HELD_OUT, rank_column
 from benchmark.audit.settings import DETECTORS
+from benchmark.counting.review_sample import as_javascript, drawn_order, edges_of
 from benchmark.data.image_files import FileImages, Images
 from benchmark.disk import write_text
 from benchmark.display.page import render_html
@@ -39,7 +40,7 @@ def make_review(
     summary_lines: Sequence[str],
     report: Callable[[int, int], None],
 ) -> Review:
-    """The first `shown` samples of the list with thumbnails of this size, and typical samples of each class.
+    """The first `shown` samples of the list and the random sample, with thumbnails, and typical samples of each class.
 
     The page in `folder` links to the original files.
     """
@@ -51,10 +52,12 @@ def make_review(
         number = number_of[id]
         return thumbnail(np.asarray(data.images[number : number + 1][0]), size)
 
-    samples, top = [], ranked.head(shown)
-    for done, row in enumerate(top.to_dict("records"), 1):
+    is_shown = (ranked.index < shown) | (ranked["sample"] != "")
+    samples, top = [], ranked[is_shown]
+    for done, (place, row) in enumerate(zip(top.index.tolist(), top.to_dict("records"), strict=True), 1):
         sample = {
             "id": row["id"],
+            "place": place,
             "given": class_of[row["given"]],
             "suggested": class_of[row["suggested"]],
             "confidence": _text(row["confidence"], ".0%"),
@@ -77,13 +80,17 @@ def make_review(
         "detectors": detectors,
         "examples": [[picture(id, EXAMPLE_SIZE) for id in least_suspicious[name]] for name in data.class_names],
         "samples": samples,
+        "size": len(ranked),
+        "edges": edges_of(len(ranked)),
+        "order": drawn_order(len(ranked)).tolist(),
     }
 
 
 def write_review(path: Path, review: Review) -> None:
     """The same review gives the same bytes, always."""
-    scripts = ("review_decisions.js", "review_import.js", "review.js")
-    write_text(path, render_html("review.html", ("page.css", "review.css"), scripts, review=review))
+    scripts = ("review_decisions.js", "review_import.js", "review_certificate.js", "review.js")
+    page = render_html("review.html", ("page.css", "review.css"), scripts, as_javascript(), review=review)
+    write_text(path, page)
 
 
 def original_link(images: Images, number: int, folder: Path) -> str:

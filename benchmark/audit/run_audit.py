@@ -17,6 +17,7 @@ from benchmark.audit.ranking import COMPONENTS, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.counting.error_count import ErrorCount
+from benchmark.counting.review_sample import with_sample
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
@@ -81,7 +82,7 @@ def audit(
         say(data.shown)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), settings, progress, say)
     rates = flag_rates(ranked.samples, ranked.errors)
-    found = Audit(ranked.samples, ranked.errors, rates, data.unreadable, folder)
+    found = Audit(with_sample(ranked.samples), ranked.errors, rates, data.unreadable, folder)
     _write(found, data, settings)
     images = f"{len(data.ids):,} images, {network_title(backbone.name)} at {backbone.image_size} px"
     lines = [f"{images}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
@@ -110,11 +111,10 @@ def _check_folder(folder: Path, data: AuditedData) -> None:
 def flag_rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
     """By class and group, since rare classes and small groups may be flagged unfairly.
 
-    Flagged are as many of the most suspicious samples as are estimated to be wrong.
+    Flagged are as many of the most suspicious samples as are wrong at least.
     """
-    is_flagged = samples["rank"] <= round(errors.share * len(samples))
     flags = (
-        is_flagged if errors.is_evidence else math.nan,
+        samples["rank"] <= errors.at_least if errors.at_least else math.nan,
         samples["suggested"] != samples["given"],
         samples["component"] == COMPONENTS[0],
     )

@@ -33,7 +33,7 @@ def audit_labels(options: argparse.Namespace) -> int:
     )
     _print_rates("Flag rates by class and group", audited.rates)
     say(
-        "Flagged: the top of the list, as many as are estimated to be wrong (–: no clear evidence of any). "
+        "Flagged: the top of the list, as many as are wrong at least (–: none for certain). "
         "Other label suggested: held-out classifiers prefer another class. Noisy component: of the mixture over trust."
     )
     for sentence in audited.sentences:
@@ -48,6 +48,8 @@ def apply_decisions(options: argparse.Namespace) -> int:
     out = options.out or options.audit.with_name("reviewed_labels.csv")
     applied = apply_review(options.audit, options.decisions, out, say)
     _print_rates("Errors among the reviewed images, which are not a random sample", applied.rates)
+    for sentence in applied.proved:
+        say(sentence)
     say(f"{applied.sentence} Labels: {out}")
     return 0
 

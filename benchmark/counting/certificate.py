@@ -190,3 +190,28 @@ def places_for(held: list[int], rest: list[int], share: float) -> int:
         if held[place] >= share * (held[place] + rest[place]):
             return place + 1
     return len(held)
+
+
+def in_words(decisions: list[int], edges: list[int], order: list[int]) -> list[str]:
+    """What page and command say of the decisions so far: a sentence each."""
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    size = len(decisions)
+    proved = certificate(decisions, edges, order)
+    held, rest = proved["held"], proved["rest"]
+    if proved["sampled"] == 0:
+        return ["To learn how many labels are wrong, decide on the random sample, in its order."]
+    more = 0
+    places = places_for(held, rest, 0.9)
+    for place in range(places):
+        if decisions[place] == 0:
+            more = more + 1
+    first = edges[0]
+    share = 100
+    if held[first - 1] + rest[first - 1] > 0:
+        share = (100 * held[first - 1]) // (held[first - 1] + rest[first - 1])
+    return [
+        f"{proved['low']} to {proved['high']} of {size} labels are wrong, with 95 % confidence, after "
+        f"{proved['sampled']} decisions on the random sample. Found so far: {proved['found']}.",
+        f"The first {first} of the list have at least {held[first - 1]} wrong labels, and at least {share} % of all.",
+        f"At least 90 % of all wrong labels are among the first {places} of the list, {more} of them undecided.",
+    ]

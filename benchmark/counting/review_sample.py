@@ -1,11 +1,14 @@
 """The random sample of a review, drawn beforehand, and the certificate of the decisions so far."""
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmark.counting.certificate import RIGHT, UNDECIDED, UNRESOLVED, WRONG
+from benchmark.counting import certificate
+from benchmark.counting.certificate import RIGHT, UNDECIDED, UNRESOLVED, WRONG, in_words
 from benchmark.seeds import numpy_generator
 
 FIRST = 0.1  # of the list: the first stratum; most wrong labels should be there
@@ -32,6 +35,31 @@ def drawn_order(size: int, seed: int = 0) -> np.ndarray:
     return np.array(order[:DRAWN])
 
 
-def decisions_of(words: pd.Series) -> list[int]:
-    """Of the ranked list, as `certificate` takes them."""
-    return [CODES[word] for word in words]
+def with_sample(ranked: pd.DataFrame) -> pd.DataFrame:
+    """The list with a column `sample`: the turn of each place in the drawn order, or nothing."""
+    order = drawn_order(len(ranked))
+    turns = np.full(len(ranked), "", dtype=object)
+    turns[order] = np.arange(1, len(order) + 1)
+    return ranked.assign(sample=turns)
+
+
+def proved_by(listed: pd.DataFrame, decided: pd.Series) -> list[str]:
+    """What decisions on an audit's list prove, in sentences; nothing if the list is of a version without a sample.
+
+    The columns `rank` and `sample` may be text.
+    """
+    if not {"rank", "sample"} <= set(listed):
+        return []
+    numbers = listed[["rank", "sample"]].apply(pd.to_numeric, errors="coerce")
+    by_rank = numbers.assign(decided=decided).sort_values("rank", ignore_index=True)
+    turns = by_rank["sample"].dropna().sort_values()
+    codes = [CODES[word] for word in by_rank["decided"]]
+    return in_words(codes, edges_of(len(codes)), [int(place) for place in turns.index])
+
+
+@cache
+def as_javascript() -> str:
+    """certificate.py for a page."""
+    from pscript import py2js
+
+    return f"{py2js(Path(certificate.__file__).read_text(encoding='utf-8'))}\n"

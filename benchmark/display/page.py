@@ -69,9 +69,15 @@ def render_page(page: Page) -> str:
     return render_html("page.html", ("page.css",), ("sorting.js", "page.js"), page=page)
 
 
-def render_html(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **content: object) -> str:
-    """A page that contains its styles and scripts; no other script can run in it. Same content, same bytes."""
+def render_html(
+    template: str, styles: tuple[str, ...], scripts: tuple[str, ...], functions: str = "", **content: object
+) -> str:
+    """A page that contains its styles, scripts and JavaScript functions; no other script can run in it.
+
+    Same content, same bytes.
+    """
     style, script = ("".join((TEMPLATES / name).read_text("utf-8") for name in names) for names in (styles, scripts))
+    script += functions
     # How the page's security policy names the one script that may run in it.
     script_hash = "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     values = {"style": Markup(style), "script": Markup(script), "script_hash": script_hash, **content}

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -23,6 +24,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from benchmark.audit.apply_review import apply_review, audit_digest
 from benchmark.audit.review_page import Review, original_link, thumbnail, write_review
+from benchmark.counting.certificate import certificate, in_words
+from benchmark.counting.review_sample import CODES, drawn_order, edges_of
 from benchmark.data.image_files import FileImages
 from benchmark.disk.spreadsheets import as_csv, restored
 from benchmark.errors import LincBenchError
@@ -78,7 +81,10 @@ def review(count: int, audit: str, classes: tuple[str, ...] = CLASSES) -> Review
         "classes": classes,
         "detectors": ["linc", "aum"],
         "examples": [[picture(40 * label), picture(40 * label + 9)] for label in range(len(classes))],
-        "samples": [sample(number, len(classes)) for number in range(count)],
+        "samples": [sample(number, len(classes)) | {"place": number} for number in range(count)],
+        "size": count,
+        "edges": edges_of(count),
+        "order": drawn_order(count).tolist(),
     }
 
 
@@ -844,3 +850,59 @@ def test_thumbnails_fit_and_small_images_keep_their_pixels(shape: tuple[int, ...
     if (factor := size[1] // shape[0]) > 1:
         expected = np.broadcast_to(image if image.ndim == 3 else image[..., None], (*shape[:2], 3))
         assert np.array_equal(np.asarray(drawn.convert("RGB"))[::factor, ::factor], expected)
+
+
+def _proved(chrome: Chrome) -> list[str]:
+    time.sleep(0.1)  # the page computes it after it has reacted
+    return [line.text for line in chrome.find_elements(By.CSS_SELECTOR, "#proved p")]
+
+
+def test_a_review_by_sample_gives_a_certificate_that_moves_and_survives_a_reload(opened: Opened) -> None:
+    shown = review(400, "b1")
+    order, edges, keys = shown["order"], shown["edges"], "kkrkakkskr"
+    chrome = opened(shown)
+    assert _proved(chrome) == in_words([0] * 400, edges, order)
+    Select(chrome.find_element(By.ID, "way")).select_by_value("sample")
+    assert _content(chrome, "name") == shown["samples"][order[0]]["id"]
+    decisions = [0] * 400
+    words = {"k": "keep", "r": "relabel", "a": "ambiguous", "s": "skip"}
+    for turn in range(60):
+        key = keys[turn % len(keys)]
+        now = shown["samples"][order[turn]]
+        if key == "r" and now["given"] == now["suggested"]:
+            key = "k"
+        assert _content(chrome, "name") == now["id"], "the next of the sample"
+        _press(chrome, key)
+        decisions[order[turn]] = CODES[words[key]]
+        if turn % 7 == 0:
+            assert _proved(chrome) == in_words(decisions, edges, order)
+    assert "after 60 decisions" in _proved(chrome)[0]
+    chrome.refresh()
+    assert _proved(chrome) == in_words(decisions, edges, order)
+    Select(chrome.find_element(By.ID, "way")).select_by_value("")
+    assert _ids(chrome)[0] == shown["samples"][0]["id"]
+
+
+def test_page_and_python_agree_to_the_last_digit(opened: Opened) -> None:
+    chrome, generator = opened(review(3, "b2")), np.random.default_rng(0)
+    cases = []
+    for _ in range(200):
+        size = int(generator.choice([1, 2, 7, 60, 900, 5000]))
+        order = drawn_order(size, int(generator.integers(9))).tolist()
+        decisions = np.zeros(size, dtype=int)
+        wrong, drawn = generator.random() * 0.4, order[: generator.integers(len(order) + 1)]
+        decisions[drawn] = generator.choice([1, 2, 3], len(drawn), p=[0.96 - wrong, wrong + 0.01, 0.03])
+        decisions[: generator.integers(size // 3 + 1)] = generator.choice([1, 2], 1)
+        cases.append([decisions.tolist(), edges_of(size), order])
+    script = "return arguments[0].map((args) => [certificate(...args), in_words(...args)])"
+    for case, (numbers, sentences) in zip(cases, chrome.execute_script(script, cases), strict=True):
+        assert numbers == certificate(*case)
+        assert sentences == in_words(*case)
+
+
+def test_another_number_of_decisions_is_not_the_sample(opened: Opened) -> None:
+    """Decisions by suspicion are facts, and prove nothing of the rest."""
+    shown = review(100, "b3")
+    chrome = opened(shown)
+    _press(chrome, *"rr")
+    assert _proved(chrome) == in_words([2, 2] + [0] * 98, shown["edges"], shown["order"])

@@ -13,7 +13,7 @@ function decide(decision, label = null) {
   filter();
   const isWalk = at("by-state").value === "=disagreement"; // through decided samples, once
   const isLeft = (number) => !decided.has(number);
-  const next = passing.find((number) => number > current && (isWalk || isLeft(number))) ?? passing.find(isLeft);
+  const next = passing.find((number) => isAfter(number, current) && (isWalk || isLeft(number))) ?? passing.find(isLeft);
   at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (no sample is left)" : ""}`;
   show(next ?? current);
 }
@@ -58,7 +58,7 @@ const filters = [
 function filter() {
   const chosen = filters.map(({ select, textOf }) => [select.value, textOf]).filter(([value]) => value);
   const wanted = at("search").value.toLowerCase().split(/\s+/);
-  passing = [...samples.keys()].filter(
+  passing = inOrder().filter(
     (number) =>
       chosen.every(([value, textOf]) => [textOf(number)].flat().some((text) => value === "=" + text)) &&
       wanted.every((word) => searched[number].includes(word)),
@@ -202,13 +202,14 @@ function show(number) {
   at("undo").disabled = !actions.length;
   at("export").disabled = !decided.size;
   drawQuestion();
+  drawCertificate();
   drawSample();
   scrollToCurrent();
   drawList();
 }
 
 function move(isDown) {
-  const next = isDown ? passing.find((number) => number > current) : passing.findLast((number) => number < current);
+  const next = isDown ? passing.find((number) => isAfter(number, current)) : passing.findLast((number) => isAfter(current, number));
   if (next !== undefined) show(next);
 }
 
@@ -281,6 +282,7 @@ at("all").addEventListener("click", () => {
   at("sample").focus();
   filterAnew();
 });
+at("way").addEventListener("change", () => { current = -1; filterAnew(); at("sample").focus(); });
 at("list").addEventListener("scroll", drawList);
 at("list").addEventListener("click", (event) => {
   const row = event.target.closest(".row");
