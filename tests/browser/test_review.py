@@ -603,8 +603,8 @@ def test_disagreements_are_counted_shown_and_walked_through(opened: Opened, tmp_
         # Half agree; a quarter (2·2 + 1·1 + 2·2 of 6·6) would by chance.
         kappa = cohen_kappa_score([0, 1, 2, 0, 4, 4], [0, 2, 4, 0, 4, 5])
         assert kappa == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
-        assert f"the same decision on 3 of 6 samples that both decided (50.0 %), kappa {kappa:.2f}." in question.text
-        assert "3 differ (the filter Reviewed: disagreement shows them)" in question.text
+        assert f"the same decision on 3 of 6 samples (50.0 %), kappa {kappa:.2f};" in question.text
+        assert "3 left to settle (filter Reviewed: disagreement)" in question.text
         buttons = [button.text for button in question.find_elements(By.TAG_NAME, "button")]
         assert buttons == ["Keep mine (3)", "Take theirs (3)"]
         chrome.refresh()

@@ -127,14 +127,13 @@ function agreementOf(pairs) {
   const same = pairs.filter(([mine, theirs]) => mine === theirs).length;
   const kappa = kappaOf(pairs);
   const inText = Number.isFinite(kappa) ? kappa.toFixed(2).replace("-", "−") : "–";
-  return `the same decision on ${same} of ${pairs.length} samples that both decided (${((100 * same) / pairs.length).toFixed(1)} %), kappa ${inText}`;
+  return `the same decision on ${same} of ${pairs.length} samples (${((100 * same) / pairs.length).toFixed(1)} %), kappa ${inText}`;
 }
 
 function drawQuestion() {
   const count = disagreements().length;
   at("question").hidden = !count;
-  const left = ` ${count} ${count === 1 ? "differs" : "differ"} (the filter Reviewed: disagreement shows them).`;
-  at("compared").textContent = count ? `You and the imported file: ${agreementOf(comparedPairs())}.${left}` : "";
+  at("compared").textContent = count ? `You and the imported file: ${agreementOf(comparedPairs())}; ${count} left to settle (filter Reviewed: disagreement).` : "";
   at("mine").textContent = `Keep mine (${count})`;
   at("theirs").textContent = `Take theirs (${count})`;
 }
