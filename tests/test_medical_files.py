@@ -191,8 +191,8 @@ def test_eight_bits_signed_values_and_flat_images(write: Write) -> None:
     assert (grey(write(signed)) == grey(write(RAMP, "unsigned.dcm"))).all()
     assert grey(write(np.full((9, 9), 300, np.uint16), "flat.dcm")).max() == 0
     spot = np.zeros((40, 40), np.uint16)
-    spot[3, 3] = 7
-    assert grey(write(spot, "spot.dcm"))[3, 3] == 255
+    spot[3, 3], spot[4, 4] = 70, 100
+    assert grey(write(spot, "spot.dcm"))[[3, 4], [3, 4]].tolist() == [178, 255]
 
 
 def test_colour_becomes_rgb(write: Write) -> None:
