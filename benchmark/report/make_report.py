@@ -28,7 +28,7 @@ SHARED_CODE = (
 DRAWING_CODE = (
     *SHARED_CODE,
     *("display/canvas.py", "display/svg.py", "drawings/*.py"),
-    *("overhead/figures.py", "overhead/tables.py", "audit/figures.py", "paper/diagram.py", "paper/numbers.py"),
+    *("overhead/figures.py", "overhead/tables.py", "paper/diagram.py", "paper/numbers.py"),
 )
 DRAWING_LIBRARIES = ("matplotlib", "seaborn", "pandas", "numpy", "pillow")
 REPORT_CODE = (

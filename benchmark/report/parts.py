@@ -168,6 +168,6 @@ class AuditPart(Part):
         return [group for name, group in self.groups.items() if name != "precision"]
 
     def drawings(self) -> Iterator["Drawing"]:
-        from benchmark.audit.figures import audit_drawings
+        from benchmark.drawings.audits import audit_drawings
 
         return audit_drawings(self.rows.__getitem__)
