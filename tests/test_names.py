@@ -165,7 +165,7 @@ def write_data(path: Path, number: int = 0) -> Path:
 @pytest.mark.parametrize("name", ["...npz", "....npz", "-.npz", ". .npz"])
 def test_an_audit_stays_in_its_folder(name: str, precious: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[Path] = []
-    monkeypatch.setattr(run_audit, "_check_folder", lambda folder, data: folders.append(folder) or 1 / 0)
+    monkeypatch.setattr(run_audit, "check_folder", lambda folder, data: folders.append(folder) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run_audit.audit(write_data(precious / "data" / name))
     assert folders == [Path("audits/data")]

@@ -25,7 +25,7 @@ PAGES = {
 }
 README, ALL = PAGES["README.md"], "\n".join(PAGES.values())
 PYTHON = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
-OWN_DETECTOR, OWN_LOGITS, SLURM, AUDIT = PYTHON
+OWN_DETECTOR, OWN_LOGITS, SLURM, AUDIT, AUDIT_ARRAYS = PYTHON
 
 
 @pytest.mark.long
@@ -41,6 +41,18 @@ def test_an_audit_from_python(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "50 images are too few to tell how many labels are wrong" in done.stdout
     assert (tmp_path / "audits/folder/audit.html").exists()
+
+
+def test_an_audit_of_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generator, labels = np.random.default_rng(0), np.arange(50) % 2
+    names: dict[str, object] = {"labels": labels, "embeddings": generator.normal(size=(50, 4))}
+    names |= {"probabilities": np.eye(2)[labels], "images": generator.integers(0, 256, (50, 8, 8)).astype(np.uint8)}
+    monkeypatch.chdir(tmp_path)
+    exec(AUDIT_ARRAYS, names)
+    assert "50 images are too few to tell how many labels are wrong" in capsys.readouterr().out
+    assert (tmp_path / "audits/mine/audit.html").exists()
 
 
 def test_scoring_logits_of_ones_own() -> None:

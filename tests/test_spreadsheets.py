@@ -14,7 +14,7 @@ from PIL import Image
 
 from benchmark.audit.apply_review import COLUMNS, apply_review, audit_digest
 from benchmark.audit.audited_data import read_audited_data
-from benchmark.audit.run_audit import Audit, _write
+from benchmark.audit.run_audit import Audit, write_audit
 from benchmark.audit.settings import AuditSettings
 from benchmark.counting.error_count import count_errors
 from benchmark.data.datasets import load_dataset
@@ -132,7 +132,8 @@ def test_from_an_audit_by_a_review_to_labels(moles: Path) -> None:
     samples = pd.DataFrame(columns).assign(trust=-0.25)
     errors = count_errors(np.full((64, 4), 0.25), data.labels)
     rates = pd.DataFrame({"of": "class", "which": CLASSES, "flagged": -0.5})
-    _write(Audit(samples, errors, rates, (("=1", "-2+3"),), out), data, AuditSettings())
+    found = Audit(samples, errors, rates, (("=1", "-2+3"),), out)
+    write_audit(found, data, AuditSettings().as_json(len(data.ids)))
     decisions = pd.DataFrame({"audit": audit_digest(samples), "id": data.ids, "given": given, "decision": "relabel"})
     decisions["label"] = given[::-1]
     (out / "decisions.csv").write_text(as_csv(decisions[list(COLUMNS)]))  # as the page does

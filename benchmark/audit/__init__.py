@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from benchmark.audit.run_audit import Audit
 
 
@@ -12,3 +14,10 @@ def audit(path: Path | str, out: Path | str | None = None, **options: Any) -> "A
     from benchmark.audit import run_audit  # loads torch
 
     return run_audit.audit(path, out, **options)
+
+
+def audit_arrays(labels: "ArrayLike", **options: Any) -> "Audit":
+    """Ranks labels by held-out probabilities, embeddings or images; `from_arrays.audit_arrays` has the options."""
+    from benchmark.audit import from_arrays
+
+    return from_arrays.audit_arrays(labels, **options)

@@ -4,7 +4,7 @@ An image that cannot be read is listed and left out, since one of thousands shou
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data import image_files, medical_files
-from benchmark.data.datasets import AUDITED, Images, load_dataset
+from benchmark.data.datasets import AUDITED, Dataset, DatasetInfo, Images, load_dataset
 from benchmark.data.decoding import SUFFIXES, read_image
 from benchmark.data.npz_files import KEY_OF_SPLIT, read_npz
 from benchmark.disk import write_json
@@ -41,6 +41,9 @@ class AuditedData:
     paths: tuple[str, ...] = ()  # one per sample, if they differ from the ids
     shape: tuple[int, int] = (0, 0)  # median height and width in pixels
     shown: str = ""  # how values became 8-bit, in sentences, if any did
+    splits: tuple[str, ...] = ()  # train, validation, test or nothing, one per sample, if there are several
+    kept_together: tuple[str, ...] = ()  # one per sample: equal values share a fold, an empty one is on its own
+    fold_column: str = ""  # where these values are from
 
     def __post_init__(self) -> None:
         check_title("data set", self.name)
@@ -55,17 +58,27 @@ class AuditedData:
         write_json(path, about | images | {"class_names": self.class_names, "labels": self.labels.tolist()})
         return path
 
+    def as_dataset(self) -> Dataset:
+        """As the list has it: all samples are for training."""
+        sizes, empty = (len(self.ids), 0, 0), image_files.Split(image_files.FileImages([]), np.empty(0, dtype=np.int64))
+        info = DatasetInfo(self.name, self.identity, len(self.class_names), sizes, self.pixels)
+        return Dataset(info, self.class_names, image_files.Split(self.images, self.labels), empty, empty)
+
 
 def read_audited_data(
-    path: Path, group_column: str | None = None, report: Report = lambda done, total: None
+    path: Path,
+    group_column: str | None = None,
+    report: Report = lambda done, total: None,
+    fold_column: str | None = None,
 ) -> AuditedData:
     kind = path.suffix.lower()
-    if group_column is not None and kind != ".csv":
-        raise LincBenchError(f"Groups are a column of a CSV, and {path} is not a CSV. Leave out --group.")
+    for option, column in (("--group", group_column), ("--fold-by", fold_column)):
+        if column is not None and kind != ".csv":
+            raise LincBenchError(f"Groups are a column of a CSV, and {path} is not a CSV. Leave out {option}.")
     if kind == ".npz" and path.is_file():
         data = _from_npz(path)
     elif kind == ".csv" and path.is_file():
-        data = _from_rows(path, path.stem, list(_rows_of_csv(path, group_column)), report)
+        data = _from_rows(path, path.stem, list(_rows_of_csv(path, group_column, fold_column)), report)
     elif path.is_dir():
         data = _from_rows(path, path.resolve().name, list(_rows_of_folder(path)), report)
     else:
@@ -75,7 +88,22 @@ def read_audited_data(
         raise LincBenchError(f"{path} has only one class; an audit needs at least two.")
     if len(data.ids) < FEWEST:
         raise LincBenchError(f"{path} has {len(data.ids)} readable images; an audit needs at least {FEWEST}.")
+    if fold_column is not None:
+        check_values(data.kept_together, f"The column '{fold_column}' of {path}")
+        data = replace(data, fold_column=fold_column)
     return data
+
+
+def check_values(kept_together: Sequence[str], what: str) -> None:
+    """Folds need something to tell apart."""
+    if (count := len({*kept_together} - {""})) < 2:
+        raise LincBenchError(f"{what} has {'only one value' if count else 'no values'}; folds by it need at least two.")
+
+
+def splits_if_several(named: Iterable[str]) -> tuple[str, ...]:
+    """Of samples whose split is called so; another name than train, val, validation or test is none."""
+    names = tuple(image_files.SPLIT_OF_NAME.get(name.strip().lower(), "") for name in named)
+    return names if len({*names} - {""}) > 1 else ()
 
 
 def write_digits(folder: Path) -> Path:
@@ -98,9 +126,9 @@ def _from_npz(path: Path) -> AuditedData:
     class_names, labels = image_files.numbered([str(label) for _, labels in splits.values() for label in labels])
     identity, everything = f"sha256:{file_digest(path)}", np.concatenate(images)
     pixels = f"sha256:{bytes_digest(iter((repr(everything.shape).encode(), everything.data)))}"
-    return AuditedData(
-        path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything, shape=everything.shape[1:3]
-    )
+    split_of = splits_if_several(split for split, (_, labels) in splits.items() for _ in labels)
+    data = AuditedData(path, path.stem, identity, pixels, tuple(ids), class_names, labels, everything, splits=split_of)
+    return replace(data, shape=everything.shape[1:3])
 
 
 @dataclass(frozen=True)
@@ -115,17 +143,22 @@ class _Row:
     digest: str = ""  # of the file
     facts: medical_files.Facts = medical_files.Facts()
     shape: tuple[int, int] = (0, 0)
+    split: str = ""
+    fold: str = ""  # samples with the same one share a fold
 
 
-def _rows_of_csv(path: Path, group_column: str | None) -> Iterator[_Row]:
+def _rows_of_csv(path: Path, group_column: str | None, fold_column: str | None) -> Iterator[_Row]:
     rows = image_files.read_rows(path)
     columns = rows[0][1]
-    if group_column is not None and group_column not in columns:
-        raise LincBenchError(f"{path} has no column '{group_column}'; it has {', '.join(columns)}.")
+    for column in (group_column, fold_column):
+        if column is not None and column not in columns:
+            raise LincBenchError(f"{path} has no column '{column}'; it has {', '.join(columns)}.")
     for line, row in rows:
         name, label, listed = row["path"], row["label"].strip(), image_files.in_source(row["path"], path, line)
         group = row[group_column] if group_column else ""
-        sample = _Row(row.get("id") or name, label, listed, group=group, name=name)
+        fold = row[fold_column].strip() if fold_column else ""
+        split = row.get("split", "")
+        sample = _Row(row.get("id") or name, label, listed, group=group, name=name, split=split, fold=fold)
         no_label = replace(sample, problem=f"Line {line} of {path} has no label.")
         yield _with_file(sample, path.parent, name) if label else no_label
 
@@ -144,7 +177,8 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
             if path.name.startswith("."):
                 continue
             name, listed = path.relative_to(folder), image_files.in_source(path.relative_to(folder), folder)
-            sample, is_image = _Row(name.as_posix(), label, listed), path.suffix.lower() in SUFFIXES
+            sample = _Row(name.as_posix(), label, listed, split=root.name if splits else "")
+            is_image = path.suffix.lower() in SUFFIXES
             no_image = replace(sample, problem="it has no image file extension")
             yield _with_file(sample, folder, name) if is_image else no_image
 
@@ -179,7 +213,7 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
     height, width = np.median([row.shape for row in readable], axis=0).astype(int).tolist()
     described = (repr((_printable(row.id), row.label, row.digest)).encode() for row in rows)
     ids, groups = tuple(row.id for row in readable), tuple(row.group for row in readable)
-    paths = tuple(row.name or row.id for row in readable)
+    paths, folds = tuple(row.name or row.id for row in readable), tuple(row.fold for row in readable)
     return AuditedData(
         source,
         name,
@@ -194,6 +228,8 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
         paths if paths != ids else (),
         (height, width),
         medical_files.summary([row.facts for row in readable]),
+        splits_if_several(row.split for row in readable),
+        folds if any(folds) else (),
     )
 
 

@@ -1,7 +1,7 @@
 """Ranks the given labels, the most suspicious first, and estimates how many are wrong."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,15 @@ from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
 from benchmark.counting.error_count import ErrorCount, count_errors
+from benchmark.data.contradictions import (
+    DuplicateCounts,
+    Twin,
+    contradicting_twins,
+    contradictions_first,
+    count_duplicates,
+    fold_groups,
+)
+from benchmark.data.duplicates import Duplicates
 from benchmark.disk import ResultsFolder
 from benchmark.execution.progress import Progress
 from benchmark.reference import DETECTOR
@@ -26,15 +35,25 @@ class Ranked:
     samples: pd.DataFrame  # a row per sample, the most suspicious first, as in audit.csv
     errors: ErrorCount
     embedding: np.ndarray  # of the pretrained network, in the order of the data
-    groups: np.ndarray  # the same number for duplicates, in the order of the data
+    groups: np.ndarray  # the same number for what folds keep together, such as duplicates, in the order of the data
     probabilities: np.ndarray  # held out, in the order of the data
+    duplicates: DuplicateCounts
+    twins: dict[str, list[Twin]]  # by id: duplicates with another label, numbered in the order of the data
 
 
 def rank_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
 ) -> Ranked:
-    scores, embedding, groups = score_labels(data, results, settings, progress, say)
-    of_seeds = []
+    scores, embedding, duplicates = score_labels(data, results, settings, progress, say)
+    probabilities_NK, groups = held_out(data, embedding, duplicates, settings, progress)
+    return ranked_by_scores(data, scores, probabilities_NK, embedding, duplicates, groups)
+
+
+def held_out(
+    data: AuditedData, embedding: np.ndarray, duplicates: Duplicates, settings: AuditSettings, progress: Progress
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities, the mean over seeds, and a number per sample, the same for what folds keep together."""
+    groups, of_seeds = fold_groups(duplicates, data.kept_together, data.name), []
     with progress.counting("held-out classifiers") as report:
         for number, seed in enumerate(settings.seeds):  # each has folds of its own
 
@@ -43,22 +62,46 @@ def rank_labels(
 
             about = embedding, data.labels, len(data.class_names)
             of_seeds.append(held_out_probabilities(*about, seed, report_all, groups))
-    probabilities_NK = np.mean(of_seeds, axis=0)
+    return np.mean(of_seeds, axis=0), groups
+
+
+def ranked_by_scores(
+    data: AuditedData,
+    scores: dict[str, np.ndarray],
+    probabilities_NK: np.ndarray,
+    embedding: np.ndarray,
+    duplicates: Duplicates,
+    groups: np.ndarray,
+) -> Ranked:
+    """By the mean rank of these scores and of the held-out score; images whose copies have other labels come first."""
     of_given_label = probabilities_NK[np.arange(len(data.labels)), data.labels]
-    samples = _table(data, scores | {HELD_OUT: 1 - of_given_label}, probabilities_NK)
-    return Ranked(samples, count_errors(probabilities_NK, data.labels), embedding, groups, probabilities_NK)
-
-
-def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: np.ndarray) -> pd.DataFrame:
-    """Ranked by the mean of all ranks."""
-    trust = 1 - scores[DETECTOR]
-    mixture = fit_mixture(trust, len(COMPONENTS))
-    components = np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")
+    twins = contradicting_twins(duplicates, data.labels)
+    scores = scores | {HELD_OUT: 1 - of_given_label}
     combined = rankdata(np.mean([rankdata(-values) for values in scores.values()], axis=0), method="ordinal")
+    ranks = contradictions_first(combined, duplicates, data.labels, twins)
+    samples = _table(data, ranks, scores, probabilities_NK, twins)
+    counts = count_duplicates(duplicates, data.labels, data.splits, data.kept_together, data.fold_column)
+    errors = replace(count_errors(probabilities_NK, data.labels), provable=counts.provable_errors)
+    by_id = {data.ids[number]: of_image for number, of_image in twins.items()}
+    return Ranked(samples, errors, embedding, groups, probabilities_NK, counts, by_id)
+
+
+def _table(
+    data: AuditedData,
+    ranks: np.ndarray,
+    scores: dict[str, np.ndarray],
+    probabilities_NK: np.ndarray,
+    twins: dict[int, list[Twin]],
+) -> pd.DataFrame:
+    """Without columns that the audit has nothing for."""
+    trust = 1 - scores[DETECTOR] if DETECTOR in scores else np.empty(0)
+    mixture = fit_mixture(trust, len(COMPONENTS)) if len(trust) else None
+    components = np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")
     names, suggested = np.array(data.class_names, dtype=object), probabilities_NK.argmax(axis=1)
+    others = ["|".join(data.ids[twin.number] for twin in twins.get(number, ())) for number in range(len(ranks))]
     columns = {
         "id": data.ids,
-        "rank": combined,
+        "rank": ranks,
         "given": names[data.labels],
         "suggested": names[suggested],
         "confidence": probabilities_NK.max(axis=1),
@@ -66,6 +109,7 @@ def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: n
         "component": components,
         "path": data.paths,
         "group": data.groups,
+        "duplicate_of": others if twins else (),
     }
     for name, values in scores.items():
         columns |= {name: values, rank_column(name): rankdata(-values, method="min")}
@@ -75,3 +119,8 @@ def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: n
 
 def rank_column(detector: str) -> str:
     return f"{detector} rank"
+
+
+def ranked_detectors(samples: pd.DataFrame) -> list[str]:
+    """The detectors that have scores in a ranked list."""
+    return [str(name) for name in samples if rank_column(str(name)) in samples]

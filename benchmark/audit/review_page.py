@@ -3,7 +3,7 @@
 import base64
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import quote
@@ -14,9 +14,9 @@ from PIL import Image
 
 from benchmark.audit.apply_review import audit_digest
 from benchmark.audit.audited_data import AuditedData
-from benchmark.audit.ranking import HELD_OUT, rank_column
-from benchmark.audit.settings import DETECTORS
+from benchmark.audit.ranking import rank_column, ranked_detectors
 from benchmark.counting.review_sample import as_javascript, drawn_order, edges_of
+from benchmark.data.contradictions import Twin
 from benchmark.data.image_files import FileImages, Images
 from benchmark.disk import write_text
 from benchmark.display.page import render_html
@@ -24,6 +24,8 @@ from benchmark.display.tables import MISSING
 from benchmark.identity import Json
 
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
+SHOWN_TWINS = 4  # of a sample whose duplicates have other labels
+WHY_TWIN = {True: "The same image with another label", False: "Nearly the same image with another label"}
 ENLARGED = 96  # pixels that small images are enlarged to
 QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
 # What templates/review.html and review.js read. A sample may have `twins`, duplicates with another label: a list of
@@ -39,36 +41,39 @@ def make_review(
     size: int,
     summary_lines: Sequence[str],
     report: Callable[[int, int], None],
+    twins: Mapping[str, Sequence[Twin]],
 ) -> Review:
     """The first `shown` samples of the list and the random sample, with thumbnails, and typical samples of each class.
 
-    The page in `folder` links to the original files.
+    The page in `folder` links to the original files. Duplicates that have another
+    label, `twins` by id, are shown beside a sample.
     """
     number_of = {id: number for number, id in enumerate(data.ids)}
     class_of = {name: number for number, name in enumerate(data.class_names)}
-    detectors = [*(detector.name for detector in DETECTORS), HELD_OUT]
+    detectors = ranked_detectors(ranked)
 
     def picture(id: str, size: int) -> str:
-        number = number_of[id]
-        return thumbnail(np.asarray(data.images[number : number + 1][0]), size)
+        return _picture(data, number_of[id], size)
 
     is_shown = (ranked.index < shown) | (ranked["sample"] != "")
     samples, top = [], ranked[is_shown]
     for done, (place, row) in enumerate(zip(top.index.tolist(), top.to_dict("records"), strict=True), 1):
-        sample = {
+        sample: dict[str, Json] = {
             "id": row["id"],
             "place": place,
             "given": class_of[row["given"]],
             "suggested": class_of[row["suggested"]],
             "confidence": _text(row["confidence"], ".0%"),
-            "component": row["component"],
-            "trust": _text(row["trust"], ".3g"),
+            "component": row.get("component", ""),
+            "trust": _text(row.get("trust", math.nan), ".3g"),
             "group": row.get("group", ""),
             "scores": [_text(row[name], ".4g") for name in detectors],
             "ranks": [int(row[rank_column(name)]) for name in detectors],
             "thumbnail": picture(row["id"], size),
             "original": original_link(data.images, number_of[row["id"]], folder),
         }
+        if row["id"] in twins:
+            sample["twins"] = [_beside(data, twin) for twin in twins[row["id"]][:SHOWN_TWINS]]
         samples.append(sample)
         report(done, len(top))
     least_suspicious = {name: rows["id"].tail(EXAMPLES)[::-1] for name, rows in ranked.groupby("given")}
@@ -78,12 +83,22 @@ def make_review(
         "audit": audit_digest(ranked),  # decisions name it
         "classes": list(data.class_names),
         "detectors": detectors,
-        "examples": [[picture(id, EXAMPLE_SIZE) for id in least_suspicious[name]] for name in data.class_names],
+        "examples": [[picture(id, EXAMPLE_SIZE) for id in least_suspicious.get(name, ())] for name in data.class_names],
         "samples": samples,
         "size": len(ranked),
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
     }
+
+
+def _picture(data: AuditedData, number: int, size: int) -> str:
+    return thumbnail(np.asarray(data.images[number : number + 1][0]), size)
+
+
+def _beside(data: AuditedData, twin: Twin) -> dict[str, Json]:
+    """What the page shows of a duplicate."""
+    given, picture = int(data.labels[twin.number]), _picture(data, twin.number, EXAMPLE_SIZE)
+    return {"id": data.ids[twin.number], "given": given, "thumbnail": picture, "why": WHY_TWIN[twin.is_copy]}
 
 
 def write_review(path: Path, review: Review) -> None:

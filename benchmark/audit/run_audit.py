@@ -4,8 +4,8 @@ No noise is added and no truth is needed. `from benchmark.audit import audit` do
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +13,9 @@ from rich.console import Console
 
 from benchmark.audit.apply_review import audit_digest, by_class_and_group
 from benchmark.audit.audited_data import AuditedData, read_audited_data
-from benchmark.audit.ranking import COMPONENTS, rank_labels
+from benchmark.audit.ranking import COMPONENTS, Ranked, rank_labels
 from benchmark.audit.review_page import make_review, write_review
-from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
+from benchmark.audit.settings import DEFAULT_BACKBONE, checked_settings
 from benchmark.counting.error_count import ErrorCount
 from benchmark.counting.review_sample import with_sample
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
@@ -25,8 +25,8 @@ from benchmark.execution.progress import Progress
 from benchmark.networks import Backbone
 from benchmark.wording import network_title
 
-UNREADABLE_LIST = "unreadable.csv"
-WRITTEN = ("audit.json", "audit.csv", "audit.html", "rates.csv", UNREADABLE_LIST)
+UNREADABLE_LIST, PAGE = "unreadable.csv", "audit.html"
+WRITTEN = ("audit.json", "audit.csv", PAGE, "rates.csv", UNREADABLE_LIST)
 AS_STORED = "8-bit, as stored"
 RATES = ("flagged", "other label suggested", "in the noisy component")
 
@@ -39,13 +39,18 @@ class Audit:
     errors: ErrorCount
     rates: pd.DataFrame  # of flagged samples and suggested corrections, by class and by group
     unreadable: tuple[tuple[str, str], ...]
-    folder: Path
+    folder: Path | None  # None if nothing was written
+    notes: tuple[str, ...] = ()  # sentences on duplicates and splits, and on what was left out
+    duplicates: Mapping[str, object] = field(default_factory=dict)  # counts, as in audit.json
 
     @property
     def sentences(self) -> list[str]:
         """What to report first."""
-        unreadable = f"Images that could not be read: {len(self.unreadable):,} (see {self.folder / UNREADABLE_LIST})."
-        return [self.errors.sentence, *([unreadable] if self.unreadable else [])]
+        sentences = [self.errors.sentence, *self.notes]
+        if self.unreadable and self.folder:
+            see = self.folder / UNREADABLE_LIST
+            sentences.append(f"Images that could not be read: {len(self.unreadable):,} (see {see}).")
+        return sentences
 
 
 def audit(
@@ -56,6 +61,7 @@ def audit(
     backbone: Backbone | str = DEFAULT_BACKBONE,
     weights: Path | str | None = None,
     group: str | None = None,
+    fold_by: str | None = None,
     shown: int = 1000,
     thumbnail_size: int = 256,  # pixels
     workers: int = 1,
@@ -65,34 +71,45 @@ def audit(
     """Ranks every label of a folder, a CSV or an .npz; writes audit.csv, audit.html and the rest into `out`.
 
     With several workers, a script has to guard its own code by `if __name__ == "__main__"`. A backbone may be a timm
-    name.
+    name. Rates are also given by the values of the column `group` of a CSV; the held-out classifiers see no sample of
+    those whose column `fold_by` has the same value, such as the patient.
     """
-    if seeds < 1 or shown < 1 or workers < 1:
-        counts = f"{seeds}, {shown} and {workers}"
-        raise LincBenchError(f"An audit needs at least one seed, sample and worker, not {counts}.")
+    settings = checked_settings(seeds, backbone, weights, workers, shown)
     provenance()  # asks git now, before anything can change
     progress = progress or Progress(Console(quiet=True))
     with progress.counting("reading images") as report:
-        data = read_audited_data(Path(path), group, report)
+        data = read_audited_data(Path(path), group, report, fold_by)
     folder = Path(out) if out is not None else Path("audits", slug(data.name) or "data")
-    _check_folder(folder, data)
-    backbone = replace(DEFAULT_BACKBONE, name=backbone) if isinstance(backbone, str) else backbone
-    settings = AuditSettings(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)
+    check_folder(folder, data)
     if data.shown:
         say(data.shown)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), settings, progress, say)
-    rates = flag_rates(ranked.samples, ranked.errors)
-    found = Audit(with_sample(ranked.samples), ranked.errors, rates, data.unreadable, folder)
-    _write(found, data, settings)
-    images = f"{len(data.ids):,} images, {network_title(backbone.name)} at {backbone.image_size} px"
-    lines = [f"{images}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
-    with progress.counting("thumbnails") as report:
-        review = make_review(found.samples, data, folder, shown, thumbnail_size, lines, report)
-    write_review(folder / "audit.html", review)
+    found = summarised(ranked, data, folder)
+    write_audit(found, data, settings.as_json(len(data.ids)))
+    network = settings.backbone
+    images = f"{len(data.ids):,} images, {network_title(network.name)} at {network.image_size} px"
+    write_page(found, ranked, data, images, shown, thumbnail_size, progress)
     return found
 
 
-def _check_folder(folder: Path, data: AuditedData) -> None:
+def summarised(ranked: Ranked, data: AuditedData, folder: Path | None, notes: Sequence[str] = ()) -> Audit:
+    rates, counts = flag_rates(ranked.samples, ranked.errors), ranked.duplicates
+    said = (*counts.sentences, *notes)
+    return Audit(with_sample(ranked.samples), ranked.errors, rates, data.unreadable, folder, said, vars(counts))
+
+
+def write_page(
+    found: Audit, ranked: Ranked, data: AuditedData, about: str, shown: int, thumbnail_size: int, progress: Progress
+) -> None:
+    """Of an audit that has a folder."""
+    assert found.folder is not None
+    lines = [f"{about}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
+    with progress.counting("thumbnails") as report:
+        review = make_review(found.samples, data, found.folder, shown, thumbnail_size, lines, report, ranked.twins)
+    write_review(found.folder / PAGE, review)
+
+
+def check_folder(folder: Path, data: AuditedData) -> None:
     """An audit overwrites neither the data nor other files nor the audit of other data."""
     if folder.exists() and not folder.is_dir():
         raise LincBenchError(f"{folder} is a file. Choose a folder with --out DIR.")
@@ -113,17 +130,18 @@ def flag_rates(samples: pd.DataFrame, errors: ErrorCount) -> pd.DataFrame:
 
     Flagged are as many of the most suspicious samples as are wrong at least.
     """
-    flags = (
-        samples["rank"] <= errors.at_least if errors.at_least else math.nan,
-        samples["suggested"] != samples["given"],
-        samples["component"] == COMPONENTS[0],
-    )
-    counted = samples.assign(**dict(zip(RATES, flags, strict=True)))
-    return by_class_and_group(counted, {"samples": ("id", "size")} | {rate: (rate, "mean") for rate in RATES})
+    is_flagged = samples["rank"] <= errors.at_least
+    flags = [is_flagged if errors.at_least else math.nan, samples["suggested"] != samples["given"]]
+    if "component" in samples:
+        flags.append(samples["component"] == COMPONENTS[0])
+    rates = RATES[: len(flags)]
+    counted = samples.assign(**dict(zip(rates, flags, strict=True)))
+    return by_class_and_group(counted, {"samples": ("id", "size")} | {rate: (rate, "mean") for rate in rates})
 
 
-def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
+def write_audit(found: Audit, data: AuditedData, settings: Mapping[str, object]) -> None:
     """Writes audit.json first: it says whose folder this is, so that an interrupted audit can be resumed."""
+    assert found.folder is not None
     about = {
         "data": data.name,
         "source": str(data.source.resolve()),
@@ -131,8 +149,9 @@ def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
         "images": data.shown or AS_STORED,
         "audit": audit_digest(found.samples),
         "count": vars(found.errors),
+        "duplicates": dict(found.duplicates),
     }
-    write_json(found.folder / "audit.json", about | settings.as_json(len(data.ids)) | provenance())
+    write_json(found.folder / "audit.json", about | dict(settings) | provenance())
     write_text(found.folder / "audit.csv", as_csv(found.samples, floats=".6g"))
     write_text(found.folder / "rates.csv", as_csv(found.rates, floats=".4f"))
     unreadable = found.folder / UNREADABLE_LIST

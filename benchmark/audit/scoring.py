@@ -9,7 +9,7 @@ from rich.filesize import decimal
 
 from benchmark.audit.audited_data import AuditedData
 from benchmark.audit.settings import DETECTORS, AuditSettings
-from benchmark.data.duplicates import training_groups
+from benchmark.data.duplicates import Duplicates, known_duplicates
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
 from benchmark.execution.executors import make_executor
@@ -25,8 +25,8 @@ LARGER, MUCH = 224, 4  # pixels: most networks' own size; times by which images 
 
 def score_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
-) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Scores by detector name, higher is more suspicious; the pretrained network's embedding; groups of duplicates."""
+) -> tuple[dict[str, np.ndarray], np.ndarray, Duplicates]:
+    """Scores by detector name, higher is more suspicious; the pretrained network's embedding; and duplicates."""
     results.prepare("--out DIR")
     samples = data.write_list(results.root)
     plan = plan_study(settings.study(samples, len(data.ids)), Sources(results, None, settings.weights))
@@ -51,7 +51,7 @@ def score_labels(
         files = [plan.sources.score_file(unit, detector) for unit in plan.units if detector in unit.detectors]
         scores[detector.name] = np.mean([read_scores(file)[0] for file in files], axis=0)
     embedding = np.array(open_record(plan.sources.record(with_embedding))[EMBEDDING])
-    return scores, embedding, training_groups(results, with_embedding.info)
+    return scores, embedding, known_duplicates(results, with_embedding.info)
 
 
 def _about_larger_images(data: AuditedData, samples: Path, plan: Plan, settings: AuditSettings, seconds: float) -> str:

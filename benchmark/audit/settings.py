@@ -1,8 +1,9 @@
 """The settings of an audit, and the study that trains and scores its samples."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmark.errors import LincBenchError
 from benchmark.identity import Json, settings_of
 from benchmark.networks import Backbone
 from benchmark.reference import DETECTOR
@@ -48,3 +49,14 @@ class AuditSettings:
             "seeds": self.seeds,
             "detectors": [settings_of(detector) for detector in DETECTORS],
         }
+
+
+def checked_settings(
+    seeds: int, backbone: Backbone | str, weights: Path | str | None, workers: int, shown: int
+) -> AuditSettings:
+    """A backbone may be a timm name."""
+    if seeds < 1 or shown < 1 or workers < 1:
+        counts = f"{seeds}, {shown} and {workers}"
+        raise LincBenchError(f"An audit needs at least one seed, sample and worker, not {counts}.")
+    backbone = replace(DEFAULT_BACKBONE, name=backbone) if isinstance(backbone, str) else backbone
+    return AuditSettings(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)

@@ -25,6 +25,7 @@ def audit_labels(options: argparse.Namespace) -> int:
         backbone=settings.backbone,
         weights=settings.weights,
         group=options.group,
+        fold_by=options.fold_by,
         shown=options.shown,
         thumbnail_size=options.thumbnail,
         workers=settings.workers,
@@ -39,6 +40,7 @@ def audit_labels(options: argparse.Namespace) -> int:
     for sentence in audited.sentences:
         say(sentence)
     folder = audited.folder
+    assert folder is not None  # an audit of arrays may write nothing, and this is none
     say(f"The list: {folder / 'audit.csv'}. To review it, open {folder / 'audit.html'} in a browser.")
     say(f"{folder / 'work'} makes a second call fast, and can be deleted.")
     return 0

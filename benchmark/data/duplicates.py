@@ -90,12 +90,16 @@ class Duplicates:
 
     def test_twins(self, *splits: int) -> np.ndarray:
         """For each test image: is there a duplicate of it in one of these splits?"""
+        return self.have_twins_in(np.isin(self.splits, splits))[self.splits == TEST]
+
+    def have_twins_in(self, is_in: np.ndarray) -> np.ndarray:
+        """For each image: is it one of these images, or a duplicate of one?"""
         has_copy = np.zeros(len(self.copy_of), dtype=bool)
-        has_copy[self.copy_of[np.isin(self.splits, splits)]] = True
+        has_copy[self.copy_of[is_in]] = True
         has_twin, (first, second) = has_copy.copy(), self.near.T
         has_twin[first[has_copy[second]]] = True
         has_twin[second[has_copy[first]]] = True
-        return has_twin[self.copy_of[self.splits == TEST]]
+        return has_twin[self.copy_of]
 
 
 def _pairs_within(counts: np.ndarray) -> int:
@@ -105,7 +109,7 @@ def _pairs_within(counts: np.ndarray) -> int:
 def duplicates_sentence(found: Duplicates, dataset: Dataset) -> str | None:
     """What a user should know of them; None if there are none.
 
-    An audit's list has no test split and is left out: what it says of its samples has their ids.
+    The list of an audit has no test split, so this says nothing of it: the audit does, with ids and splits of its own.
     """
     labels = np.concatenate([split.labels for split in dataset.splits])
     pairs, twins = found.exact_pairs + found.near_pairs, found.test_twins(TRAIN, VALIDATION)
@@ -161,10 +165,20 @@ def kept_duplicates(file: Path, dataset: Dataset) -> Duplicates:
 
 def training_groups(results: ResultsFolder, info: DatasetInfo) -> np.ndarray:
     """A number per training sample, the same for duplicates: what folds keep together."""
+    return known_duplicates(results, info).groups[: info.sizes[TRAIN]]
+
+
+def known_duplicates(results: ResultsFolder, info: DatasetInfo) -> Duplicates:
+    """Those that a run has kept."""
     file = duplicates_file(results, info)
     if (found := read_duplicates(file, info.sizes)) is None:  # folds would be others
         raise LincBenchError(f"{file} is missing or damaged. Run the same command again, which makes it again.")
-    return found.groups[: info.sizes[TRAIN]]
+    return found
+
+
+def no_duplicates(samples: int) -> Duplicates:
+    """Where there are no pixels to compare."""
+    return Duplicates((samples, 0, 0), np.arange(samples), np.empty((0, 2), dtype=np.int64), np.empty(0))
 
 
 def find_duplicates(dataset: Dataset, correlation: float = CORRELATION) -> Duplicates:

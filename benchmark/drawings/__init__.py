@@ -1,1 +1,1 @@
-"""The figures of a study: which there are, what each shows, and how it is drawn."""
+"""The figures of studies and of trials of audits: which there are, what each shows, and how it is drawn."""
