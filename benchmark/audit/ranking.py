@@ -8,6 +8,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.planted import Planted as Planted
+from benchmark.audit.planted import Scores, judge_by_planted_errors
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
 from benchmark.disk import ResultsFolder
@@ -28,37 +30,52 @@ class Ranked:
     embedding: np.ndarray  # of the pretrained network, in the order of the data
     groups: np.ndarray  # the same number for duplicates, in the order of the data
     probabilities: np.ndarray  # held out, in the order of the data
+    planted: Planted | None  # what planted errors say of the list; None without any
 
 
 def rank_labels(
     data: AuditedData, results: ResultsFolder, settings: AuditSettings, progress: Progress, say: Callable[[str], None]
 ) -> Ranked:
     scores, embedding, groups = score_labels(data, results, settings, progress, say)
-    of_seeds = []
-    with progress.counting("held-out classifiers") as report:
-        for number, seed in enumerate(settings.seeds):  # each has folds of its own
 
-            def report_all(done: int, total: int, before: int = number) -> None:
-                report(before * total + done, len(settings.seeds) * total)
+    def with_held_out(scores: Scores, labels_N: np.ndarray) -> tuple[Scores, np.ndarray]:
+        about = embedding, labels_N, len(data.class_names)
+        of_seeds = []
+        with progress.counting("held-out classifiers") as report:
+            for number, seed in enumerate(settings.seeds):  # each has folds of its own
 
-            about = embedding, data.labels, len(data.class_names)
-            of_seeds.append(held_out_probabilities(*about, seed, report_all, groups))
-    probabilities_NK = np.mean(of_seeds, axis=0)
-    of_given_label = probabilities_NK[np.arange(len(data.labels)), data.labels]
-    samples = _table(data, scores | {HELD_OUT: 1 - of_given_label}, probabilities_NK)
-    return Ranked(samples, count_errors(probabilities_NK, data.labels), embedding, groups, probabilities_NK)
+                def report_all(done: int, total: int, before: int = number) -> None:
+                    report(before * total + done, len(settings.seeds) * total)
+
+                of_seeds.append(held_out_probabilities(*about, seed, report_all, groups))
+        probabilities_NK = np.mean(of_seeds, axis=0)
+        return scores | {HELD_OUT: 1 - probabilities_NK[np.arange(len(labels_N)), labels_N]}, probabilities_NK
+
+    def of_planted(copy: AuditedData) -> Scores:
+        say("Trains again, with planted errors.")
+        return with_held_out(score_labels(copy, results, settings, progress, lambda text: None)[0], copy.labels)[0]
+
+    scores, probabilities_NK = with_held_out(scores, data.labels)
+    about = data, scores, probabilities_NK
+    planted = judge_by_planted_errors(*about, settings.seeds[0], of_planted) if settings.planted else None
+    samples, errors = _table(*about, planted), count_errors(probabilities_NK, data.labels)
+    return Ranked(samples, errors, embedding, groups, probabilities_NK, planted)
 
 
-def _table(data: AuditedData, scores: dict[str, np.ndarray], probabilities_NK: np.ndarray) -> pd.DataFrame:
-    """Ranked by the mean of all ranks."""
+def _table(
+    data: AuditedData, scores: Scores, probabilities_NK: np.ndarray, planted: Planted | None = None
+) -> pd.DataFrame:
+    """Ranked by what planted errors taught, or by the mean of all ranks."""
     trust = 1 - scores[DETECTOR]
     mixture = fit_mixture(trust, len(COMPONENTS))
     components = np.array(COMPONENTS, dtype=object)[mixture.assignment] if mixture else np.full(len(trust), "")
-    combined = rankdata(np.mean([rankdata(-values) for values in scores.values()], axis=0), method="ordinal")
+    mean_rank = np.mean([rankdata(-values) for values in scores.values()], axis=0)
+    combined = rankdata(-planted.score if planted else mean_rank, method="ordinal")
     names, suggested = np.array(data.class_names, dtype=object), probabilities_NK.argmax(axis=1)
     columns = {
         "id": data.ids,
         "rank": combined,
+        "p_wrong": planted.p_wrong if planted else (),
         "given": names[data.labels],
         "suggested": names[suggested],
         "confidence": probabilities_NK.max(axis=1),

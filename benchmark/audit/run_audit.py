@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmark.audit.apply_review import audit_digest, by_class_and_group
 from benchmark.audit.audited_data import AuditedData, read_audited_data
-from benchmark.audit.ranking import COMPONENTS, rank_labels
+from benchmark.audit.ranking import COMPONENTS, Planted, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
@@ -38,12 +38,14 @@ class Audit:
     rates: pd.DataFrame  # of flagged samples and suggested corrections, by class and by group
     unreadable: tuple[tuple[str, str], ...]
     folder: Path
+    planted: Planted | None = None
 
     @property
     def sentences(self) -> list[str]:
         """What to report first."""
         unreadable = f"Images that could not be read: {len(self.unreadable):,} (see {self.folder / UNREADABLE_LIST})."
-        return [self.errors.sentence, *([unreadable] if self.unreadable else [])]
+        planted = [self.planted.sentence] if self.planted else []
+        return [self.errors.sentence, *planted, *([unreadable] if self.unreadable else [])]
 
 
 def audit(
@@ -78,12 +80,12 @@ def audit(
     settings = AuditSettings(tuple(range(seeds)), backbone, Path(weights) if weights else None, workers)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), settings, progress, say)
     rates = flag_rates(ranked.samples, ranked.errors)
-    found = Audit(ranked.samples, ranked.errors, rates, data.unreadable, folder)
+    found = Audit(ranked.samples, ranked.errors, rates, data.unreadable, folder, ranked.planted)
     _write(found, data, settings)
     images = f"{len(data.ids):,} images, {network_title(backbone.name)} at {backbone.image_size} px"
     lines = [f"{images}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
     with progress.counting("thumbnails") as report:
-        review = make_review(found.samples, data, shown, thumbnail_size, lines, report)
+        review = make_review(found.samples, data, shown, thumbnail_size, lines, report, found.planted)
     write_review(folder / "audit.html", review)
     return found
 
@@ -127,6 +129,7 @@ def _write(found: Audit, data: AuditedData, settings: AuditSettings) -> None:
         "identity": data.identity,
         "audit": audit_digest(found.samples),
         "count": vars(found.errors),
+        "planted": found.planted.as_json if found.planted else None,
     }
     write_json(found.folder / "audit.json", about | settings.as_json(len(data.ids)) | provenance())
     write_text(found.folder / "audit.csv", as_csv(found.samples, floats=".6g"))
