@@ -128,6 +128,23 @@ def test_the_page_links_to_the_original_files(audited: tuple[Path, set[str], Aud
         assert file.samefile(folder / "images" / sample["id"])
 
 
+def test_planted_errors_tell_how_likely_labels_are_wrong(audited: tuple[Path, set[str], Audit]) -> None:
+    folder, wrong, found = audited
+    chance, is_wrong = found.samples["p_wrong"], found.samples["id"].isin(wrong)
+    assert chance.between(0, 1).all()
+    assert chance[is_wrong].mean() > 0.6
+    assert chance[~is_wrong].mean() < 0.1
+    assert found.planted is not None
+    assert found.planted.sentence in found.sentences
+    about = json.loads((folder / "out" / "audit.json").read_text())["planted"]
+    assert about["count"] == 50
+    assert sum(about["weights"].values()) == pytest.approx(1)
+    assert sum(row["samples"] for row in about["reliability"]) == COUNT
+    page = (folder / "out" / "audit.html").read_text()
+    assert f'"p_wrong": "{chance[0]:.0%}'.replace("%", " %") in page
+    assert page.count("<circle") == len(about["reliability"])
+
+
 def test_flag_rates_by_class(audited: tuple[Path, set[str], Audit]) -> None:
     found = audited[2]
     rates = found.rates.set_index(["of", "which"])
@@ -192,8 +209,11 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
     assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
     assert not (tmp_path / "npz" / "unreadable.csv").exists()
-    scores = [read_scores(path)[0] for path in (tmp_path / "npz" / "work" / "scores").glob("*/linc-*.npy")]
-    assert len(scores) == 2, "of two seeds"
+    paths = sorted(
+        (tmp_path / "npz" / "work" / "scores").glob("*/linc-*.npy"), key=lambda path: path.stat().st_mtime_ns
+    )
+    assert len(paths) == 4, "of two seeds, and of two with planted errors, which come later"
+    scores = [read_scores(path)[0] for path in paths[:2]]
     first = ["train/0", "train/1", "train/2"]
     np.testing.assert_allclose(rows.loc[first, "LiNC"], np.mean(scores, axis=0)[:3], rtol=1e-4)
     assert json.loads((tmp_path / "npz" / "audit.json").read_text())["seeds"] == [0, 1]

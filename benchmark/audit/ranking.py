@@ -8,6 +8,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.planted import Planted as Planted
+from benchmark.audit.planted import Scores, judge_by_planted_errors
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
 from benchmark.counting.error_count import ErrorCount, count_errors
@@ -39,6 +41,7 @@ class Ranked:
     probabilities: np.ndarray  # held out, in the order of the data
     duplicates: DuplicateCounts
     twins: dict[str, list[Twin]]  # by id: duplicates with another label, numbered in the order of the data
+    planted: Planted | None  # what planted errors say of the list; None without any
 
 
 def rank_labels(
@@ -46,7 +49,20 @@ def rank_labels(
 ) -> Ranked:
     scores, embedding, duplicates = score_labels(data, results, settings, progress, say)
     probabilities_NK, groups = held_out(data, embedding, duplicates, settings, progress)
-    return ranked_by_scores(data, scores, probabilities_NK, embedding, duplicates, groups)
+    scores = _with_held_out(scores, probabilities_NK, data.labels)
+
+    def of_planted(copy: AuditedData) -> Scores:
+        say("Trains again, with planted errors.")
+        own = score_labels(copy, results, settings, progress, lambda text: None)[0]
+        return _with_held_out(own, held_out(copy, embedding, duplicates, settings, progress)[0], copy.labels)
+
+    about = data, scores, probabilities_NK
+    planted = judge_by_planted_errors(*about, settings.seeds[0], of_planted) if settings.planted else None
+    return ranked_by_scores(*about, embedding, duplicates, groups, planted)
+
+
+def _with_held_out(scores: Scores, probabilities_NK: np.ndarray, labels: np.ndarray) -> Scores:
+    return scores | {HELD_OUT: 1 - probabilities_NK[np.arange(len(labels)), labels]}
 
 
 def held_out(
@@ -72,18 +88,19 @@ def ranked_by_scores(
     embedding: np.ndarray,
     duplicates: Duplicates,
     groups: np.ndarray,
+    planted: Planted | None = None,
 ) -> Ranked:
-    """By the mean rank of these scores and of the held-out score; images whose copies have other labels come first."""
-    of_given_label = probabilities_NK[np.arange(len(data.labels)), data.labels]
+    """By what planted errors taught, or else the mean rank; images whose copies have other labels come first."""
     twins = contradicting_twins(duplicates, data.labels)
-    scores = scores | {HELD_OUT: 1 - of_given_label}
-    combined = rankdata(np.mean([rankdata(-values) for values in scores.values()], axis=0), method="ordinal")
+    scores = _with_held_out(scores, probabilities_NK, data.labels)
+    mean_rank = np.mean([rankdata(-values) for values in scores.values()], axis=0)
+    combined = rankdata(-planted.score if planted else mean_rank, method="ordinal")
     ranks = contradictions_first(combined, duplicates, data.labels, twins)
-    samples = _table(data, ranks, scores, probabilities_NK, twins)
+    samples = _table(data, ranks, scores, probabilities_NK, twins, planted)
     counts = count_duplicates(duplicates, data.labels, data.splits, data.kept_together, data.fold_column)
     errors = replace(count_errors(probabilities_NK, data.labels), provable=counts.provable_errors)
     by_id = {data.ids[number]: of_image for number, of_image in twins.items()}
-    return Ranked(samples, errors, embedding, groups, probabilities_NK, counts, by_id)
+    return Ranked(samples, errors, embedding, groups, probabilities_NK, counts, by_id, planted)
 
 
 def _table(
@@ -92,6 +109,7 @@ def _table(
     scores: dict[str, np.ndarray],
     probabilities_NK: np.ndarray,
     twins: dict[int, list[Twin]],
+    planted: Planted | None,
 ) -> pd.DataFrame:
     """Without columns that the audit has nothing for."""
     trust = 1 - scores[DETECTOR] if DETECTOR in scores else np.empty(0)
@@ -102,6 +120,7 @@ def _table(
     columns = {
         "id": data.ids,
         "rank": ranks,
+        "p_wrong": planted.p_wrong if planted else (),
         "given": names[data.labels],
         "suggested": names[suggested],
         "confidence": probabilities_NK.max(axis=1),

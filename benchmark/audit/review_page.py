@@ -14,6 +14,7 @@ from PIL import Image
 
 from benchmark.audit.apply_review import audit_digest
 from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.planted import Planted
 from benchmark.audit.ranking import rank_column, ranked_detectors
 from benchmark.counting.review_sample import as_javascript, drawn_order, edges_of
 from benchmark.data.contradictions import Twin
@@ -42,6 +43,7 @@ def make_review(
     summary_lines: Sequence[str],
     report: Callable[[int, int], None],
     twins: Mapping[str, Sequence[Twin]],
+    planted: Planted | None = None,
 ) -> Review:
     """The first `shown` samples of the list and the random sample, with thumbnails, and typical samples of each class.
 
@@ -63,6 +65,7 @@ def make_review(
             "place": place,
             "given": class_of[row["given"]],
             "suggested": class_of[row["suggested"]],
+            "p_wrong": _text(row["p_wrong"], ".0%") if "p_wrong" in row else "",
             "confidence": _text(row["confidence"], ".0%"),
             "component": row.get("component", ""),
             "trust": _text(row.get("trust", math.nan), ".3g"),
@@ -88,6 +91,7 @@ def make_review(
         "size": len(ranked),
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
+        "reliability": reliability_diagram(planted) if planted else "",
     }
 
 
@@ -99,6 +103,27 @@ def _beside(data: AuditedData, twin: Twin) -> dict[str, Json]:
     """What the page shows of a duplicate."""
     given, picture = int(data.labels[twin.number]), _picture(data, twin.number, EXAMPLE_SIZE)
     return {"id": data.ids[twin.number], "given": given, "thumbnail": picture, "why": WHY_TWIN[twin.is_copy]}
+
+
+def reliability_diagram(planted: Planted) -> str:
+    """Predicted and true shares of planted errors, a dot per bin, in SVG; on the diagonal if predictions are right."""
+    size, margin = 180, 34
+    bins = [(row["predicted"], row["planted"]) for row in planted.reliability]
+    most = max(0.01, *(value for pair in bins for value in pair))
+
+    def at(share: float) -> float:
+        return round(share / most * size, 1)
+
+    dots = "".join(f'<circle cx="{at(x)}" cy="{size - at(y)}" r="3"/>' for x, y in bins)
+    ends = f'<text x="{size}" y="{size + 14}" text-anchor="end">{most:.0%}</text><text x="-4" y="10" text-anchor="end">'
+    return (
+        f'<svg role="img" aria-labelledby="reliability" width="{size + 2 * margin}" height="{size + 2 * margin}" '
+        f'viewBox="{-margin} -8 {size + 2 * margin} {size + 2 * margin}" fill="currentColor" font-size="11">'
+        f'<path d="M0 0V{size}H{size}M0 {size}L{size} 0" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{dots}'
+        f'{ends}{most:.0%}</text><text x="0" y="{size + 14}">0%</text><text x="{size / 2}" y="{size + 28}" '
+        f'text-anchor="middle">predicted</text><text transform="translate(-8 {size / 2}) rotate(-90)" '
+        'text-anchor="middle">planted</text></svg>'
+    )
 
 
 def write_review(path: Path, review: Review) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmark.audit.apply_review import audit_digest, by_class_and_group
 from benchmark.audit.audited_data import AuditedData, read_audited_data
-from benchmark.audit.ranking import COMPONENTS, Ranked, rank_labels
+from benchmark.audit.ranking import COMPONENTS, Planted, Ranked, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, checked_settings
 from benchmark.counting.error_count import ErrorCount
@@ -42,11 +42,12 @@ class Audit:
     folder: Path | None  # None if nothing was written
     notes: tuple[str, ...] = ()  # sentences on duplicates and splits, and on what was left out
     duplicates: Mapping[str, object] = field(default_factory=dict)  # counts, as in audit.json
+    planted: Planted | None = None
 
     @property
     def sentences(self) -> list[str]:
         """What to report first."""
-        sentences = [self.errors.sentence, *self.notes]
+        sentences = [self.errors.sentence, *([self.planted.sentence] if self.planted else []), *self.notes]
         if self.unreadable and self.folder:
             see = self.folder / UNREADABLE_LIST
             sentences.append(f"Images that could not be read: {len(self.unreadable):,} (see {see}).")
@@ -95,7 +96,9 @@ def audit(
 def summarised(ranked: Ranked, data: AuditedData, folder: Path | None, notes: Sequence[str] = ()) -> Audit:
     rates, counts = flag_rates(ranked.samples, ranked.errors), ranked.duplicates
     said = (*counts.sentences, *notes)
-    return Audit(with_sample(ranked.samples), ranked.errors, rates, data.unreadable, folder, said, vars(counts))
+    return Audit(
+        with_sample(ranked.samples), ranked.errors, rates, data.unreadable, folder, said, vars(counts), ranked.planted
+    )
 
 
 def write_page(
@@ -105,7 +108,9 @@ def write_page(
     assert found.folder is not None
     lines = [f"{about}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
     with progress.counting("thumbnails") as report:
-        review = make_review(found.samples, data, found.folder, shown, thumbnail_size, lines, report, ranked.twins)
+        review = make_review(
+            found.samples, data, found.folder, shown, thumbnail_size, lines, report, ranked.twins, found.planted
+        )
     write_review(found.folder / PAGE, review)
 
 
@@ -150,6 +155,7 @@ def write_audit(found: Audit, data: AuditedData, settings: Mapping[str, object])
         "audit": audit_digest(found.samples),
         "count": vars(found.errors),
         "duplicates": dict(found.duplicates),
+        "planted": found.planted.as_json if found.planted else None,
     }
     write_json(found.folder / "audit.json", about | dict(settings) | provenance())
     write_text(found.folder / "audit.csv", as_csv(found.samples, floats=".6g"))

@@ -24,6 +24,7 @@ class AuditSettings:
     backbone: Backbone = DEFAULT_BACKBONE
     weights: Path | None = None
     workers: int = 1
+    planted: bool = True  # trains once more, with planted errors
 
     def training(self, samples: int) -> TrainingSettings:
         batch_size = min(BATCH_SIZE, samples // 4)

@@ -185,7 +185,7 @@ function drawSample() {
   at("relabel").setAttribute("aria-pressed", action?.decision === "relabel" && action.label === sample.suggested);
   [...at("classes").children].forEach((button, label) => button.setAttribute("aria-pressed", action?.label === label));
   at("label").value = "";
-  for (const fact of ["confidence", "trust", "component", "group"]) {
+  for (const fact of ["p_wrong", "confidence", "trust", "component", "group"]) {
     at(fact).textContent = sample[fact];
     at(fact).parentElement.hidden = !sample[fact];
   }
