@@ -194,7 +194,7 @@ def test_groups_with_more_wrong_labels_are_flagged_more_often(audited: tuple[Pat
     in_b = found.samples["id"].isin(wrong) | (found.samples.index % 2 == 0)
     rates = flag_rates(found.samples.assign(group=np.where(in_b, "B", "A")), found.errors)
     flagged = rates[rates["of"] == "group"].set_index("which")["flagged"]
-    assert flagged["B"] > flagged["A"] + 0.1
+    assert flagged["B"] > flagged["A"] + 0.05, "as many are flagged as are wrong at least"
 
 
 @pytest.mark.long
@@ -205,7 +205,7 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), "--seeds", "2", *command]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "1,797 images of 2 classes; training takes about" in printed
-    assert "No evidence of label noise" in printed
+    assert "do not prove that any label is wrong" in printed
     rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
     assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
     assert not (tmp_path / "npz" / "unreadable.csv").exists()

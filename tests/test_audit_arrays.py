@@ -57,7 +57,7 @@ def test_any_of_the_arrays_will_do(given: tuple[str, ...], tmp_path: Path, monke
     assert (rows["given"] == np.array(NAMES)[LABELS[rows["id"].astype(int)]]).all()
     by_embedding = [detector.name for detector in BY_EMBEDDING] if "embeddings" in given else []
     names = [*by_embedding, MARGIN, HELD_OUT]
-    columns = ["id", "rank", "given", "suggested", "confidence"]
+    columns = ["id", "rank", "sample", "given", "suggested", "confidence"]
     assert list(rows) == [*columns, *chain.from_iterable((name, f"{name} rank") for name in names)]
     for name in names:
         assert roc_auc_score(is_wrong, rows[name]) > 0.8, "higher is more suspicious"

@@ -261,14 +261,14 @@ def test_a_data_set_of_another_size_is_another_whatever_the_training(
 
 def test_trials_of_two_data_sets_of_one_name_are_not_averaged() -> None:
     from benchmark.disk import TABLES
-    from benchmark.trials.tables import COUNTS, PRECISIONS, trial_groups
+    from benchmark.trials.tables import COUNTS, PRECISIONS, REVIEWS, trial_groups
 
     def rows(table: str) -> pd.DataFrame:
         values = {str: "x", int: 1, float: 0.5, bool: True}
         row = {column: values[kind] for column, kind in TABLES[table].columns.items()}
         return pd.DataFrame([row | {"data": "aaa", "precision": 0.25}, row | {"data": "bbb", "precision": 0.75}])
 
-    groups = trial_groups({COUNTS: rows(COUNTS), PRECISIONS: rows(PRECISIONS)}.__getitem__)
+    groups = trial_groups({table: rows(table) for table in (COUNTS, PRECISIONS, REVIEWS)}.__getitem__)
     assert [title.split(",")[:2] for title, _ in groups["precision"].tables] == [
         ["Precision: x", " aaa"],
         ["Precision: x", " bbb"],

@@ -12,7 +12,8 @@ from benchmark.audit.planted import Planted as Planted
 from benchmark.audit.planted import Scores, judge_by_planted_errors
 from benchmark.audit.scoring import score_labels
 from benchmark.audit.settings import AuditSettings
-from benchmark.counting.error_count import ErrorCount, count_errors
+from benchmark.counting.error_count import ErrorCount as ErrorCount
+from benchmark.counting.error_count import count_errors
 from benchmark.data.contradictions import (
     DuplicateCounts,
     Twin,

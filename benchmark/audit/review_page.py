@@ -4,8 +4,11 @@ import base64
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -47,52 +50,72 @@ def make_review(
 ) -> Review:
     """The first `shown` samples of the list and the random sample, with thumbnails, and typical samples of each class.
 
-    The page in `folder` links to the original files. Duplicates that have another
-    label, `twins` by id, are shown beside a sample.
+    The page in `folder` links to the original files. Duplicates that have another label, `twins` by id, are shown
+    beside a sample.
     """
-    number_of = {id: number for number, id in enumerate(data.ids)}
-    class_of = {name: number for number, name in enumerate(data.class_names)}
-    detectors = ranked_detectors(ranked)
-
-    def picture(id: str, size: int) -> str:
-        return _picture(data, number_of[id], size)
-
+    pages = _Samples(data, ranked_detectors(ranked), folder, size, twins)
     is_shown = (ranked.index < shown) | (ranked["sample"] != "")
     samples, top = [], ranked[is_shown]
     for done, (place, row) in enumerate(zip(top.index.tolist(), top.to_dict("records"), strict=True), 1):
-        sample: dict[str, Json] = {
-            "id": row["id"],
-            "place": place,
-            "given": class_of[row["given"]],
-            "suggested": class_of[row["suggested"]],
-            "p_wrong": _text(row["p_wrong"], ".0%") if "p_wrong" in row else "",
-            "confidence": _text(row["confidence"], ".0%"),
-            "component": row.get("component", ""),
-            "trust": _text(row.get("trust", math.nan), ".3g"),
-            "group": row.get("group", ""),
-            "scores": [_text(row[name], ".4g") for name in detectors],
-            "ranks": [int(row[rank_column(name)]) for name in detectors],
-            "thumbnail": picture(row["id"], size),
-            "original": original_link(data.images, number_of[row["id"]], folder),
-        }
-        if row["id"] in twins:
-            sample["twins"] = [_beside(data, twin) for twin in twins[row["id"]][:SHOWN_TWINS]]
-        samples.append(sample)
+        samples.append(pages.of(row) | {"place": place})
         report(done, len(top))
     least_suspicious = {name: rows["id"].tail(EXAMPLES)[::-1] for name, rows in ranked.groupby("given")}
+    examples = [
+        [_picture(data, pages.number_of[id], EXAMPLE_SIZE) for id in least_suspicious.get(name, ())]
+        for name in data.class_names
+    ]
     return {
         "title": f"Audit of {data.name}: labels to review",
         "summary_lines": list(summary_lines),
         "audit": audit_digest(ranked),  # decisions name it
         "classes": list(data.class_names),
-        "detectors": detectors,
-        "examples": [[picture(id, EXAMPLE_SIZE) for id in least_suspicious.get(name, ())] for name in data.class_names],
+        "detectors": pages.detectors,
+        "examples": examples,
         "samples": samples,
         "size": len(ranked),
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
         "reliability": reliability_diagram(planted) if planted else "",
     }
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Makes what the page shows of a sample from its row of the list."""
+
+    data: AuditedData
+    detectors: list[str]
+    folder: Path
+    size: int  # of thumbnails
+    twins: Mapping[str, Sequence[Twin]]
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        return {id: number for number, id in enumerate(self.data.ids)}
+
+    @cached_property
+    def class_of(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.data.class_names)}
+
+    def of(self, row: Mapping[Any, Any]) -> dict[str, Json]:
+        number = self.number_of[row["id"]]
+        sample: dict[str, Json] = {
+            "id": row["id"],
+            "given": self.class_of[row["given"]],
+            "suggested": self.class_of[row["suggested"]],
+            "p_wrong": _text(row["p_wrong"], ".0%") if "p_wrong" in row else "",
+            "confidence": _text(row["confidence"], ".0%"),
+            "component": row.get("component", ""),
+            "trust": _text(row.get("trust", math.nan), ".3g"),
+            "group": row.get("group", ""),
+            "scores": [_text(row[name], ".4g") for name in self.detectors],
+            "ranks": [int(row[rank_column(name)]) for name in self.detectors],
+            "thumbnail": _picture(self.data, number, self.size),
+            "original": original_link(self.data.images, number, self.folder),
+        }
+        if row["id"] in self.twins:
+            sample["twins"] = [_beside(self.data, twin) for twin in self.twins[row["id"]][:SHOWN_TWINS]]
+        return sample
 
 
 def _picture(data: AuditedData, number: int, size: int) -> str:

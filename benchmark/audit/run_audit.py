@@ -13,10 +13,9 @@ from rich.console import Console
 
 from benchmark.audit.apply_review import audit_digest, by_class_and_group
 from benchmark.audit.audited_data import AuditedData, read_audited_data
-from benchmark.audit.ranking import COMPONENTS, Planted, Ranked, rank_labels
+from benchmark.audit.ranking import COMPONENTS, ErrorCount, Planted, Ranked, rank_labels
 from benchmark.audit.review_page import make_review, write_review
 from benchmark.audit.settings import DEFAULT_BACKBONE, checked_settings
-from benchmark.counting.error_count import ErrorCount
 from benchmark.counting.review_sample import with_sample
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance

@@ -40,7 +40,9 @@ def with_sample(ranked: pd.DataFrame) -> pd.DataFrame:
     order = drawn_order(len(ranked))
     turns = np.full(len(ranked), "", dtype=object)
     turns[order] = np.arange(1, len(order) + 1)
-    return ranked.assign(sample=turns)
+    listed = ranked.copy()
+    listed.insert(list(listed).index("rank") + 1, "sample", turns)
+    return listed
 
 
 def proved_by(listed: pd.DataFrame, decided: pd.Series) -> list[str]:
