@@ -94,7 +94,7 @@ def test_the_number_of_wrong_labels_is_estimated(audited: tuple[Path, set[str], 
     errors = audited[2].errors
     assert errors.is_evidence
     assert 0 < errors.at_least <= WRONG
-    assert f"At least {errors.at_least} of {COUNT} labels are wrong (95 % confidence); about" in errors.sentence
+    assert f"At least {errors.at_least} of {COUNT} labels are wrong (95 % confidence). About" in errors.sentence
 
 
 def test_unreadable_images_are_listed_and_the_rest_is_audited(audited: tuple[Path, set[str], Audit]) -> None:
@@ -205,7 +205,7 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), "--seeds", "2", *command]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "1,797 images of 2 classes; training takes about" in printed
-    assert "do not prove that any label is wrong" in printed
+    assert "No label is proved wrong without a review" in printed
     rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
     assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
     assert not (tmp_path / "npz" / "unreadable.csv").exists()
@@ -412,7 +412,9 @@ def test_no_evidence_without_wrong_labels_or_with_few_samples() -> None:
     probabilities = 0.9 * np.eye(3)[labels] + 0.1 / 3
     found = count_errors(probabilities, labels)
     assert not found.is_evidence
-    assert "do not prove that any label is wrong" in found.sentence
+    assert found.sentence.startswith(
+        "No label is proved wrong without a review. About 0 are, if errors are spread evenly; "
+    )
     assert "no evidence" not in found.sentence.lower(), "it might stand beside a list whose head is plainly wrong"
     assert "at most" not in found.sentence
     few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)

@@ -59,19 +59,17 @@ class ErrorCount:
         certain = f"At least {self.provable:,} {of_all}: copies of an image have different labels." * bool(
             self.provable
         )
-        review = "How many more are can only be told by a review, such as of the random sample on the page."
+        review = "A review of the random sample tells how many are wrong."
         if not self.is_known:
             few = f"{self.samples:,} images are too few for an estimate; {FEWEST} are needed."
             return f"{certain or few} {review}"
-        evenly = f"about {round(self.share * self.samples):,} if errors are spread evenly over easy and hard images"
+        evenly = round(self.share * self.samples)
+        even = f"About {evenly:,} are, if errors are spread evenly; more, if they are on hard images."
         if not self.at_least:
-            return (
-                f"The labels and images alone do not prove that any label is wrong: {evenly}, and more if people "
-                f"mislabelled hard images. {review}"
-            )
+            return f"No label is proved wrong without a review. {even} {review}"
         if self.at_least == self.provable:
-            return f"{certain} In all {evenly}. {review}"
-        return f"At least {self.at_least:,} {of_all} (95 % confidence); {evenly}. {review}"
+            return f"{certain} {even} {review}"
+        return f"At least {self.at_least:,} {of_all} (95 % confidence). {even} {review}"
 
 
 def count_errors(probabilities_NK: np.ndarray, given_labels_N: np.ndarray) -> ErrorCount:

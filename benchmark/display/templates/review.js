@@ -254,7 +254,7 @@ function onKey(event) {
   event.preventDefault();
 }
 
-at("legend").open = !matchMedia("(max-width: 40rem)").matches;
+at("legend").open = !matchMedia("(max-width: 40rem), (max-height: 45rem)").matches;
 makeClassButtons();
 makeDetectorRows();
 const buttons = new Map([...document.querySelectorAll("[data-key]")].map((button) => [button.dataset.key, button]));
