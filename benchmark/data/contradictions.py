@@ -114,13 +114,18 @@ def contradicting_twins(found: Duplicates, labels: np.ndarray) -> dict[int, list
 def contradictions_first(
     rank_N: np.ndarray, found: Duplicates, labels: np.ndarray, twins: dict[int, list[Twin]]
 ) -> np.ndarray:
-    """The same ranks, but copies with several labels come first and near duplicates with several labels next.
+    """The same ranks, but copies with several labels come first and suspicious near duplicates next.
 
-    Groups of copies are in the order of their first-ranked image and stay together, their rarest label first.
+    Groups of copies are in the order of their first-ranked image and stay together, their rarest label first. Of near
+    duplicates with several labels, the image that ranks before all others of the pair or set moves up, and the others
+    stay: one of the labels is wrong, and with both at the top half of the list's head would be right.
     """
     tier_N = np.full(len(labels), 2)
     for number, of_image in twins.items():
-        tier_N[number] = 0 if of_image[0].is_copy else 1
+        if of_image[0].is_copy:
+            tier_N[number] = 0
+        elif rank_N[number] < min(rank_N[twin.number] for twin in of_image):
+            tier_N[number] = 1
     best_N, is_copy_N = np.full(len(labels), len(labels) + 1), tier_N == 0
     np.minimum.at(best_N, found.copy_of, rank_N)
     pairs = np.stack([found.copy_of, labels])
