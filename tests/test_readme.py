@@ -209,12 +209,12 @@ def test_commands_in_the_readme_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     shutil.copytree(ROOT / "results", "results", ignore=shutil.ignore_patterns("runs", "features", "scores"))
-    generator, listed = np.random.default_rng(0), ["path,label,site"]
+    generator, listed = np.random.default_rng(0), ["path,label,site,patient"]
     for number in range(60):
         image = Path(f"path/to/folder/{'cat' if number % 2 else 'dog'}/{number}.png")
         image.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(generator.integers(256, size=(8, 8), dtype=np.uint8)).save(image)
-        listed.append(f"{image},{image.parent.name},{number // 10}")
+        listed.append(f"{image},{image.parent.name},{number // 10},{number // 4}")
     Path("list.csv").write_text("\n".join(listed))
     Path("DIR").symlink_to(real_data)
     np.savetxt("raters.csv", 0.9 * np.eye(10) + 0.01, delimiter=",")

@@ -858,7 +858,7 @@ def _proved(chrome: Chrome) -> list[str]:
 
 
 def test_a_review_by_sample_gives_a_certificate_that_moves_and_survives_a_reload(opened: Opened) -> None:
-    shown = review(400, "b1")
+    shown = review(400, "e1")
     order, edges, keys = shown["order"], shown["edges"], "kkrkakkskr"
     chrome = opened(shown)
     assert _proved(chrome) == in_words([0] * 400, edges, order)
@@ -884,7 +884,7 @@ def test_a_review_by_sample_gives_a_certificate_that_moves_and_survives_a_reload
 
 
 def test_page_and_python_agree_to_the_last_digit(opened: Opened) -> None:
-    chrome, generator = opened(review(3, "b2")), np.random.default_rng(0)
+    chrome, generator = opened(review(3, "e2")), np.random.default_rng(0)
     cases = []
     for _ in range(200):
         size = int(generator.choice([1, 2, 7, 60, 900, 5000]))
@@ -902,7 +902,7 @@ def test_page_and_python_agree_to_the_last_digit(opened: Opened) -> None:
 
 def test_another_number_of_decisions_is_not_the_sample(opened: Opened) -> None:
     """Decisions by suspicion are facts, and prove nothing of the rest."""
-    shown = review(100, "b3")
+    shown = review(100, "e3")
     chrome = opened(shown)
     _press(chrome, *"rr")
     assert _proved(chrome) == in_words([2, 2] + [0] * 98, shown["edges"], shown["order"])
