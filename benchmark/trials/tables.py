@@ -23,8 +23,8 @@ SPREAD_NOTE = (
     "or more trials, the 95 % interval of the mean."
 )
 COUNT_NOTE = (
-    "At least: the audit's lower bound with 95 % confidence, mean over trials; it holds if no more labels are wrong "
-    "than it says. If even: the estimate for errors that are spread evenly over easy and hard images, mean over trials "
+    "At least: the audit's lower bound with 95 % confidence, mean over trials; it holds if as many labels are wrong, "
+    "or more. If even: the estimate for errors that are spread evenly over easy and hard images, mean over trials "
     "(minimum to maximum). Claims noise: the lower bound exceeds 1 %. Wrong are the labels made wrong here; errors "
     "that the data had before are unknown, and count against the bound. At 0 %, trials have the same images and labels "
     "and differ only in folds and training seeds. The method's constants were chosen on half of the training images of "
