@@ -20,6 +20,7 @@ from benchmark.counting.certificate import (
     farthest,
     places_for,
     profile,
+    start_of,
     weight,
 )
 
@@ -54,15 +55,16 @@ def tried(profiles: list[list[float]], lowest: list[int], highest: list[int], mo
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=3), st.data())
 def test_no_other_numbers_of_the_set_lie_farther(strata: list[tuple[int, int, int]], data: st.DataObject) -> None:
-    profiles, limit = [], LEVEL
+    profiles, product = [], 1.0
     for size, drawn, wrong in strata:
         profiles.append(profile(size, min(drawn, size), min(wrong, drawn, size)))
-        limit *= weight(profiles[-1])
+        product /= weight(profiles[-1])
     moves = data.draw(st.lists(st.booleans(), min_size=len(profiles), max_size=len(profiles)))
     lowest, highest = [0] * len(profiles), [len(likelihood) - 1 for likelihood in profiles]
-    sums = tried(profiles, lowest, highest, moves, limit)
-    assert farthest(profiles, lowest, highest, moves, -1, limit) == min(sums)
-    assert farthest(profiles, lowest, highest, moves, 1, limit) == max(sums)
+    sums = tried(profiles, lowest, highest, moves, LEVEL / product)
+    starts = [start_of(likelihood, 0, len(likelihood) - 1) for likelihood in profiles]
+    assert farthest(profiles, starts, product, lowest, highest, moves, -1) == min(sums)
+    assert farthest(profiles, starts, product, lowest, highest, moves, 1) == max(sums)
 
 
 def drawn_order(sizes: tuple[int, ...], generator: random.Random) -> list[int]:
@@ -146,3 +148,29 @@ def test_more_of_the_sample_narrows_the_bounds() -> None:
             widths.append(found["high"] - found["low"])
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.15 * 2000
+
+
+def test_facts_that_speak_against_skipped_labels_being_right_do_not_narrow_the_rest() -> None:
+    """Skipped in the sample, decided by suspicion: most of the first stratum is wrong, and nothing is learned below."""
+    generator = random.Random(3)
+    order = drawn_order((100, 900), generator)
+    decisions = [UNDECIDED] * 1000
+    for turn, place in enumerate(place for place in order[:90] if place < 100):
+        decisions[place] = UNRESOLVED if turn < 15 else WRONG
+    for turn, place in enumerate(place for place in order[:90] if place >= 100):
+        decisions[place] = WRONG if turn < 3 else RIGHT
+    before = [bounds(decisions, [100, 1000], order, 90, step) for step in (-1, 1)]
+    for number, place in enumerate(place for place in range(100) if decisions[place] == UNDECIDED):
+        decisions[place] = WRONG if number < 56 else RIGHT
+    after = [bounds(decisions, [100, 1000], order, 90, step) for step in (-1, 1)]
+    assert after[0][0] == decisions[:100].count(WRONG)
+    assert after[0][2] <= before[0][2] + 3, "the lower bound of the rest stays"
+    assert after[1][2] >= before[1][2] - 3, "and so does the upper one"
+
+
+def test_facts_that_contradict_the_sample_leave_only_facts() -> None:
+    """The sample, of 40, has no wrong label; then all others of the stratum turn out to be wrong."""
+    order = list(range(40))
+    decisions = [RIGHT] * 40 + [WRONG] * 60 + [UNDECIDED] * 900
+    found = certificate(decisions, [100, 1000], order)
+    assert (found["low"], found["high"]) == (60, 960)

@@ -74,7 +74,7 @@ def read_audited_data(
     kind = path.suffix.lower()
     for option, column in (("--group", group_column), ("--fold-by", fold_column)):
         if column is not None and kind != ".csv":
-            raise LincBenchError(f"Groups are a column of a CSV, and {path} is not a CSV. Leave out {option}.")
+            raise LincBenchError(f"{option} names a column of a CSV, and {path} is not a CSV. Leave it out.")
     if kind == ".npz" and path.is_file():
         data = _from_npz(path)
     elif kind == ".csv" and path.is_file():

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from rich.console import Console
 from threadpoolctl import threadpool_limits
@@ -166,7 +167,7 @@ def _audited(
 
 def _texts(what: str, values: Texts, count: int) -> tuple[str, ...]:
     """None and NaN are empty."""
-    texts = tuple("" if value is None or value != value else str(value).strip() for value in values)
+    texts = tuple("" if value is None or pd.isna(value) else str(value).strip() for value in values)
     if len(texts) != count:
         raise LincBenchError(f"{what} has {len(texts)} values for {count} labels.")
     if broken := next((text for text in texts if len(text.splitlines()) > 1), None):

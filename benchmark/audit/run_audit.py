@@ -105,7 +105,10 @@ def write_page(
 ) -> None:
     """Of an audit that has a folder."""
     assert found.folder is not None
-    lines = [f"{about}; the {min(shown, len(data.ids)):,} most suspicious are shown.", *found.sentences]
+    lines = [
+        f"{about}; the {min(shown, len(data.ids)):,} most suspicious are shown, and a random sample.",
+        *found.sentences,
+    ]
     with progress.counting("thumbnails") as report:
         review = make_review(
             found.samples, data, found.folder, shown, thumbnail_size, lines, report, ranked.twins, found.planted

@@ -224,7 +224,14 @@ def _add_audit(audit: CommandParser) -> None:
     )
     audit.add_argument("--group", metavar="COLUMN", help="a column of the CSV; rates are given by its values too")
     audit.add_argument("--fold-by", type=word_of("--fold-by"), metavar="COLUMN", help=fold_by)
-    audit.add_number("--shown", 1, 100_000, "samples on the page", default=1000, metavar="N")
+    audit.add_number(
+        "--shown",
+        1,
+        100_000,
+        "most suspicious samples on the page, beside the random sample",
+        default=1000,
+        metavar="N",
+    )
     audit.add_number("--thumbnail", 16, 4096, "longest side of an image on the page", default=256, metavar="PIXELS")
     audit.add_shared("--seeds", "--backbone", "--image-size", "--weights", "--workers")
 

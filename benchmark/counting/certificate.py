@@ -64,37 +64,37 @@ def weight(likelihood: list[float]) -> float:
 
 def farthest(
     profiles: list[list[float]],
+    starts: list[int],
+    product: float,
     lowest: list[int],
     highest: list[int],
     moves: list[bool],
     step: int,
-    limit: float,
 ) -> int:
     """The least (step −1) or greatest (step 1) sum of wrong labels over the strata that move.
 
-    Profiles fall ever faster from their peaks, so taking the cheapest step each time goes farthest.
+    `product` is that of the ratios of posterior to prior at the starts; where it falls to LEVEL, the set ends. Profiles
+    fall ever faster from their peaks, so taking the cheapest step each time goes farthest.
     """
     PSCRIPT_OVERLOAD = False  # noqa: F841
     at = []
-    product = 1.0
     for stratum in range(len(profiles)):
-        peak = 0
-        for count in range(len(profiles[stratum])):
-            if profiles[stratum][count] > profiles[stratum][peak]:
-                peak = count
-        at.append(min(max(peak, lowest[stratum]), highest[stratum]))
-        product = product * profiles[stratum][at[stratum]]
-    while True:
+        at.append(starts[stratum])
+        if product <= LEVEL and moves[stratum]:  # facts and sample contradict each other: only facts are left
+            at[stratum] = highest[stratum]
+            if step < 0:
+                at[stratum] = lowest[stratum]
+    while product > LEVEL:
         cheapest = -1
         best = 0.0
         for stratum in range(len(profiles)):
             to = at[stratum] + step
             if moves[stratum] and lowest[stratum] <= to and to <= highest[stratum]:
-                ratio = profiles[stratum][to] / profiles[stratum][at[stratum]]
-                if ratio > best:
-                    best = ratio
+                here = profiles[stratum][at[stratum]]
+                if here > 0 and profiles[stratum][to] / here > best:
+                    best = profiles[stratum][to] / here
                     cheapest = stratum
-        if cheapest < 0 or product * best <= limit:
+        if cheapest < 0 or product * best <= LEVEL:
             break
         product = product * best
         at[cheapest] = at[cheapest] + step
@@ -105,31 +105,62 @@ def farthest(
     return total
 
 
+def start_of(likelihood: list[float], lowest: int, highest: int) -> int:
+    """The likeliest number of wrong labels that facts allow."""
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    peak = 0
+    for count in range(len(likelihood)):
+        if likelihood[count] > likelihood[peak]:
+            peak = count
+    return min(max(peak, lowest), highest)
+
+
+def ratio_at(count: int, size: int, drawn: int, fewest: int, most: int) -> float:
+    """The largest ratio of posterior to prior at a number, if from `fewest` to `most` of the drawn labels are wrong.
+
+    Unresolved labels are one or the other. Facts on other labels may speak for either, so all are tried.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    largest = 0.0
+    for wrong in range(fewest, most + 1):
+        likelihood = profile(size, drawn, wrong)
+        ratio = likelihood[count] / weight(likelihood)
+        if ratio > largest:
+            largest = ratio
+    return largest
+
+
 UNDECIDED, RIGHT, WRONG, UNRESOLVED = 0, 1, 2, 3  # what is decided of a label; ambiguous and skipped are unresolved
 
 
 def bounds(decisions: list[int], edges: list[int], order: list[int], sampled: int, step: int) -> list[int]:
     """The least (step −1) or most (step 1) wrong labels in the first stratum, in all, and in all but the first."""
     PSCRIPT_OVERLOAD = False  # noqa: F841
-    profiles, lowest, highest = [], [], []
-    limit = LEVEL
+    profiles, starts, lowest, highest = [], [], [], []
+    product = 1.0
     start = 0
     for end in edges:
-        drawn, drawn_wrong, wrong, right = 0, 0, 0, 0
+        drawn, drawn_wrong, unresolved, wrong, right = 0, 0, 0, 0, 0
         for turn in range(sampled):
             if start <= order[turn] and order[turn] < end:
                 drawn = drawn + 1
                 decision = decisions[order[turn]]
-                if decision == 2 or (decision == 3 and step > 0):
+                if decision == 2:
                     drawn_wrong = drawn_wrong + 1
+                if decision == 3:
+                    unresolved = unresolved + 1
         for place in range(start, end):
             if decisions[place] == 2:
                 wrong = wrong + 1
             if decisions[place] == 1:
                 right = right + 1
         likelihood = profile(end - start, drawn, drawn_wrong)
-        limit = limit * weight(likelihood)
+        if step > 0:
+            likelihood = profile(end - start, drawn, drawn_wrong + unresolved)
+        at = start_of(likelihood, wrong, end - start - right)
+        product = product * ratio_at(at, end - start, drawn, drawn_wrong, drawn_wrong + unresolved)
         profiles.append(likelihood)
+        starts.append(at)
         lowest.append(wrong)
         highest.append(end - start - right)
         start = end
@@ -139,9 +170,9 @@ def bounds(decisions: list[int], edges: list[int], order: list[int], sampled: in
         others.append(stratum > 0)
         everything.append(True)
     return [
-        farthest(profiles, lowest, highest, first, step, limit),
-        farthest(profiles, lowest, highest, everything, step, limit),
-        farthest(profiles, lowest, highest, others, step, limit),
+        farthest(profiles, starts, product, lowest, highest, first, step),
+        farthest(profiles, starts, product, lowest, highest, everything, step),
+        farthest(profiles, starts, product, lowest, highest, others, step),
     ]
 
 
@@ -149,7 +180,7 @@ def certificate(decisions: list[int], edges: list[int], order: list[int]) -> dic
     """Bounds from what is decided of the ranked list, place by place.
 
     `edges` are the places at which strata end, and `order` has places in the order drawn beforehand. An unresolved
-    label counts as right in lower bounds and as wrong in upper ones. `held` and `rest` have an entry for each number
+    label counts as whatever makes bounds wider. `held` and `rest` have an entry for each number
     of places from the top: the least number of wrong labels in them, and the most below them.
     """
     PSCRIPT_OVERLOAD = False  # noqa: F841

@@ -35,7 +35,8 @@ def fast_layers() -> Iterator[None]:
 
 
 def _is_fast(inputs: Tensor, weight: Tensor) -> bool:
-    return _is_wanted.get() and inputs.device.type == "cpu" and inputs.dtype == weight.dtype == torch.float32
+    is_single = inputs.dtype == weight.dtype == torch.float32
+    return _is_wanted.get() and inputs.device.type == "cpu" and is_single and inputs.numel() > 0
 
 
 def linear(inputs: Tensor, weight_OD: Tensor, bias_O: Tensor | None) -> Tensor:
@@ -43,7 +44,7 @@ def linear(inputs: Tensor, weight_OD: Tensor, bias_O: Tensor | None) -> Tensor:
     if not _is_fast(inputs, weight_OD):
         return F.linear(inputs, weight_OD, bias_O)
     outputs_NO = _Linear.apply(inputs.reshape(-1, inputs.shape[-1]), weight_OD, bias_O)
-    return outputs_NO.view(*inputs.shape[:-1], -1)
+    return outputs_NO.view(*inputs.shape[:-1], len(weight_OD))
 
 
 def _product(one_ND: Tensor, other_OD: Tensor, bias_O: Tensor | None = None) -> Tensor:
@@ -131,6 +132,8 @@ def make_fast(part: nn.Module) -> None:
             module.__class__ = Linear
         elif type(module) is nn.Conv2d and (module.stride, module.dilation) == ((1, 1), (1, 1)):
             size, channels = module.kernel_size, module.in_channels
+            if module.padding_mode != "zeros":
+                continue
             if (size, module.padding, module.groups) == ((1, 1), (0, 0), 1):
                 module.__class__ = PointwiseConv
             by_channel = module.groups == channels == module.out_channels and module.bias is None

@@ -1,6 +1,6 @@
 """How good is an audit? Labels are made wrong before it sees them, and its list is compared with the truth.
 
-They are wrong as a kind of noise makes them, or as people did (`given:COLUMN`).
+They are wrong as a kind of noise makes them, or as people did (`given:KEY`).
 
 On the same embeddings it is compared with a random order and with cleanlab as its tutorials use it: given out-of-sample
 probabilities of logistic regression, it ranks by its label quality. With the audit's held-out probabilities cleanlab's
