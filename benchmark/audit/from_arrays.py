@@ -167,7 +167,7 @@ def _audited(
 
 def _texts(what: str, values: Texts, count: int) -> tuple[str, ...]:
     """None and NaN are empty."""
-    texts = tuple("" if value is None or pd.isna(value) else str(value).strip() for value in values)
+    texts = tuple("" if value is None or value is pd.NA or value != value else str(value).strip() for value in values)
     if len(texts) != count:
         raise LincBenchError(f"{what} has {len(texts)} values for {count} labels.")
     if broken := next((text for text in texts if len(text.splitlines()) > 1), None):
