@@ -282,7 +282,7 @@ def test_columns_that_cannot_make_folds_are_refused_and_nothing_is_written(
     assert "has only one value; folds by it need at least two" in refused(source, "--fold-by", "patient")
     assert "has no values; folds by it need" in refused(source, "--fold-by", "nobody")
     assert "has no column 'Patient'; it has path, label, patient" in refused(source, "--fold-by", "Patient")
-    assert "is not a CSV. Leave out --fold-by." in refused(tmp_path / "few.npz", "--fold-by", "patient")
+    assert "is not a CSV. Leave it out." in refused(tmp_path / "few.npz", "--fold-by", "patient")
     assert "--fold-by is empty" in refused(source, "--fold-by", " ")
     assert "has only one class" in refused(tmp_path / "single.csv")
     assert "39 readable images; an audit needs at least 40" in refused(tmp_path / "short.csv")
