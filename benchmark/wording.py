@@ -21,6 +21,9 @@ _NETWORKS = {
 }
 
 
+_DATASETS = {"cifar10n_subset": "CIFAR-10N (part)"}  # those that no package names
+
+
 def network_title(name: str) -> str:
     return _NETWORKS.get(name, name)
 
@@ -38,7 +41,7 @@ def ordinal(number: int) -> str:
 def dataset_title(name: str) -> str:
     """`dermamnist_rebuilt` → DermaMNIST (rebuilt)."""
     flag, is_rebuilt = name.removesuffix(REBUILT), name.endswith(REBUILT)
-    title = medmnist_facts()["INFO"].get(flag, {}).get("python_class", flag)
+    title = _DATASETS.get(flag) or medmnist_facts()["INFO"].get(flag, {}).get("python_class", flag)
     return f"{title}{' (rebuilt)' if is_rebuilt else ''}"
 
 

@@ -4,9 +4,10 @@ import pandas as pd
 
 from benchmark.display.front_page import Board
 from benchmark.paper import select
-from benchmark.paper.answer import leaderboard, short_answers
+from benchmark.paper.answer import MOST, leaderboard, short_answers
 from benchmark.paper.board import board
 from benchmark.paper.headlines import headlines
+from benchmark.paper.numbers import DETECTION
 from benchmark.paper.verdicts import verdict_table
 from tests.paper_rows import AUROCS, Row, accuracy, by_epochs, detection, like_the_paper, redrawn, run, tables
 
@@ -137,6 +138,15 @@ def test_the_leaderboard_has_quality_cost_and_paper() -> None:
     assert first.tolist() == ["mine", "0.970 [0.970, 0.970]", "1.0 [1.0, 1.0]", "–", "–", "–"], "a user's detector"
 
 
+def test_the_leaderboard_is_short_and_has_what_the_paper_compares() -> None:
+    others = {f"d{number}": 0.99 - number / 1000 for number in range(20)}
+    rows = detection("breastmnist", others | AUROCS)
+    found = board_of(metrics=rows, auroc_draws=redrawn(rows), overhead=costs(AUM=0.012))
+    shown = leaderboard(found)["detector"].tolist()
+    assert shown[:MOST] == list(others)[:MOST]
+    assert sorted(shown[MOST:]) == sorted(AUROCS.keys() & DETECTION.keys())
+
+
 def test_the_answer_is_a_few_short_sentences() -> None:
     metrics = detection("breastmnist", AUROCS | {"post-hoc trust": 0.933})
     rows = tables(metrics=metrics, auroc_draws=redrawn(metrics), accuracy=like_the_paper("pathmnist", classes=9))
@@ -144,7 +154,7 @@ def test_the_answer_is_a_few_short_sentences() -> None:
     shown = board_of(costs(AUM=0.012), metrics=metrics, auroc_draws=redrawn(metrics))
     answers = short_answers(shown, found, verdict_table(found["metrics"], found["accuracy"]))
     assert answers[0] == (
-        "Detection: AUM ranks first (mean AUROC 0.960 [0.960, 0.960]), for certain; LiNC is 3rd of 6 "
+        "Detection: of 6 detectors, AUM ranks first (mean AUROC 0.960 [0.960, 0.960]), for certain; LiNC is 3rd "
         "(0.930 [0.930, 0.930])."
     )
     assert answers[1].startswith(

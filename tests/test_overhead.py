@@ -42,6 +42,7 @@ from benchmark.overhead.charges import (
 from benchmark.overhead.figures import (
     CAPTIONS,
     _quality_and_cost,
+    overhead_by_detector,
     overhead_drawings,
     pareto_front,
     quality_against_cost,
@@ -513,6 +514,18 @@ def test_profile_makes_tables_figures_and_the_page(profiled: Path) -> None:
     page = (profiled / "report.html").read_text()
     assert 'id="cost"' in page
     assert page.count("<svg") == len(list((profiled / "figures").rglob("*.svg")))
+
+
+def test_axes_of_costs_are_in_their_unit(profiled: Path) -> None:
+    """Time in % of standard training, memory in MB: a tick is labelled with where it stands."""
+    rows = pd.read_csv(profiled / "overhead.csv").assign(alone=0.02, memory_bytes=3e6, memory_floor_bytes=1e6)
+    rows = rows.assign(**{f"{name}_{end}": rows[name] for name in ("alone", "memory_bytes") for end in ("low", "high")})
+    figure = overhead_by_detector(rows)
+    for axis, value in zip(figure.axes, (2, 3), strict=True):
+        drawn = np.concatenate([np.asarray(line.get_xdata(), dtype=float).ravel() for line in axis.lines])
+        assert drawn[np.isfinite(drawn)] == pytest.approx(value)
+        assert axis.xaxis.get_major_formatter()(value, 0) == f"{value}"
+    plt.close(figure)
 
 
 def test_figures_are_drawn_with_the_same_bytes(profiled: Path, tmp_path: Path) -> None:

@@ -116,6 +116,32 @@ def test_detectors_that_agree_stand_together() -> None:
     plt.close(figure)
 
 
+def test_of_many_detectors_that_agree_there_is_a_matrix_without_numbers() -> None:
+    def texts(count: int) -> int:
+        names = [f"d{number:02}" for number in range(count)]
+        pairs = pd.DataFrame(
+            about_run("digits", 300, 0.2, 0, "standard")
+            | {"detector": one, "other": two, "rank_correlation": 1.0 if one == two else 0.1}
+            for one in names
+            for two in names
+        )
+        figure = detection_figures.agreement(pairs)
+        assert figure is not None
+        plt.close(figure)
+        return len(figure.axes[0].texts)
+
+    most = detection_figures.MOST_COMPARED
+    assert [texts(most), texts(most + 1)] == [most**2, 0]
+
+
+def test_a_matrix_of_every_two_has_the_best_and_the_reference() -> None:
+    names = [f"d{number:02}" for number in range(20)]
+    most = detection_figures.MOST_COMPARED
+    assert detection_figures._best([*names, "LiNC"]) == [*names[: most - 1], "LiNC"]
+    assert detection_figures._best(["LiNC", *names]) == ["LiNC", *names[: most - 1]]
+    assert detection_figures._best(names) == names[:most]
+
+
 def test_figures_of_one_data_set_and_rate_have_short_names() -> None:
     drawn = drawings(made_up_study({"digits": 300}, (0.2,), line_ups=("original", "hcat")))
     assert {"trust_histograms", "auc_by_detector", "roc_curves"} <= set(drawn)

@@ -143,10 +143,10 @@ def _columns(axes: list[Axes]) -> int:
 
 
 def heat_map(axis: Axes, table: pd.DataFrame, number: str, limit: float, centre: float = 0.0) -> AxesImage:
-    """A heat map from centre − limit to centre + limit with a number in each cell."""
+    """A heat map from centre − limit to centre + limit; with a format for numbers, one in each cell."""
     values = table.to_numpy(dtype=float)
     image = axis.imshow(values, cmap="PuOr_r", vmin=centre - limit, vmax=centre + limit)
-    for (row, column), value in np.ndenumerate(values):
+    for (row, column), value in np.ndenumerate(values) if number else ():
         text = number.format(value).replace("-", "−") if np.isfinite(value) else "–"
         colour = "white" if abs(value - centre) > 0.65 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", size=6.5, color=colour)

@@ -41,6 +41,7 @@ from benchmark.statistics.hierarchical import BETTER, SAME, UNDECIDED, WORSE
 
 MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
 RANGE = (0.025, 0.975)
+MOST_COMPARED = 16  # detectors in a matrix of every two
 MOST_NAMED = 5  # curves in colour, beside the reference
 BEHIND: dict[str, Any] = {"color": "0.75", "linewidth": 0.8}
 # Fill and hatch, which are told apart without colour.
@@ -116,7 +117,7 @@ def every_two(draws: pd.DataFrame) -> Figure | None:
     found = compared(draws)
     if found is None or len(found.names) < 2:
         return None
-    names = [found.names[index] for index in np.argsort(-found.aurocs.mean(axis=1))]
+    names = _best([found.names[index] for index in np.argsort(-found.aurocs.mean(axis=1))])
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
     figure, (axis,) = panels(1, (0.5 + 0.36 * len(names), 0.6 + 0.34 * len(names)), margin=label_margin(labels)[0])
     for (row, one), (column, other) in product(enumerate(names), repeat=2):
@@ -137,6 +138,12 @@ def every_two(draws: pd.DataFrame) -> Figure | None:
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     sns.despine(figure, left=True, bottom=True)
     return figure
+
+
+def _best(names: list[str]) -> list[str]:
+    """As many as can be read in one column of a paper, the reference among them."""
+    is_behind = reference.DETECTOR in names[MOST_COMPARED:]
+    return [*names[: MOST_COMPARED - is_behind], *[reference.DETECTOR] * is_behind]
 
 
 def _every_run(axis: Axes, position: int, runs: pd.DataFrame) -> None:
@@ -187,7 +194,7 @@ def _largest_areas(roc: pd.DataFrame, count: int) -> list[str]:
 
 def auc_by_epochs(auc: pd.DataFrame) -> Figure | None:
     """AUROC when only the first epochs are read: a panel per detector, a line per setting, the reference in grey."""
-    groups = titled_settings(auc)
+    groups = titled_settings(auc[auc.groupby("detector")["epochs_read"].transform("nunique") > 1])
     if not groups:
         return None
     rows = pd.concat([group.assign(line=title) for title, group in groups])
@@ -260,10 +267,12 @@ def agreement(pairs: pd.DataFrame) -> Figure | None:
     order = leaves_list(linkage(squareform(distances, checks=False), "average", optimal_ordering=True))
     table = table.iloc[order, order]
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(table.index, 1)]
-    side = 0.5 + 0.34 * len(labels)
+    has_numbers = len(labels) <= MOST_COMPARED
+    side = 0.5 + (0.34 if has_numbers else 0.16) * len(labels)
     figure, (axis,) = panels(1, (side, side), margin=label_margin(labels)[0])
-    image = heat_map(axis, table, "{:.2f}", 1.0)
-    axis.set_xticks(range(len(labels)), [str(number) for number in range(1, len(labels) + 1)])
+    image = heat_map(axis, table, "{:.2f}" if has_numbers else "", 1.0)
+    numbers = [str(number) for number in range(1, len(labels) + 1)]
+    axis.set_xticks(range(len(labels)), numbers, size=7 if has_numbers else 5)
     axis.set_yticks(range(len(labels)), labels)
     axis.set_xlabel("the same detectors, by number")
     figure.colorbar(image, ax=axis, label="rank correlation of scores", location="bottom", shrink=0.6, aspect=40)

@@ -10,6 +10,7 @@ from benchmark import reference
 from benchmark.disk import slug
 from benchmark.display.canvas import Drawing
 from benchmark.drawings.detection import (
+    MOST_COMPARED,
     agreement,
     auc_averaged,
     auc_by_detector,
@@ -65,8 +66,9 @@ KINDS = (
     Kind(
         every_two,
         ("auroc_draws",),
-        "Every two detectors that were measured everywhere, the best first. In a cell: the mean difference in AUROC "
-        "(row minus column, × 100) over a bootstrap of data sets, then pairs of seeds, then samples; below it, the "
+        f"Every two of the best {MOST_COMPARED} detectors that were measured everywhere, {LINC} among them. In a cell: "
+        "the mean difference in AUROC (row minus column, × 100) over a bootstrap of data sets, then pairs of seeds, "
+        "then samples; below it, the "
         f"probability that the row is better. Better or worse: the 95% interval is beyond {EQUIVALENT:g}. Equivalent: "
         f"it is within ±{EQUIVALENT:g}",
         has_cells=True,

@@ -169,7 +169,7 @@ def overhead_by_detector(rows: pd.DataFrame) -> Figure:
     for axis, column in ((time, "alone"), (memory, "memory_bytes")):
         if (rows[column] > 0).any():  # on this machine it may be less than can be measured, of all
             axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.grid(linewidth=0.4)
     below: dict[str, Any] = {"color": "0.5", "marker": "<", "mfc": "white", "markersize": 4, "linestyle": ""}
     figure.legend(

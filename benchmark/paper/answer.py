@@ -7,16 +7,21 @@ from benchmark.display.tables import MISSING
 from benchmark.paper import select
 from benchmark.paper.board import verdict
 from benchmark.paper.headlines import accuracy_cells, counted_rows
+from benchmark.paper.numbers import DETECTION
 from benchmark.paper.verdicts import GAINS, NOT_TESTED, VERDICTS, WORDS
 from benchmark.reference import DETECTOR
 from benchmark.statistics.hierarchical import BETTER, EQUIVALENT, SAME, UNDECIDED, WORSE
 
+MOST = 12  # detectors of the table, besides those that the paper compares
+
 
 def leaderboard(board: Board) -> pd.DataFrame:
-    """The first view of the page's board: a row per detector, the best first."""
+    """Of the first view of the page's board: the best detectors, and those that the paper compares."""
     rows = []
-    for row in board.views[board.first]:
+    for place, row in enumerate(board.views[board.first]):
         entry = board.detectors[row.detector]
+        if place >= MOST and row.detector not in DETECTION:
+            continue
         number = entry.paper_link.rpartition("/")[2]
         rows.append(
             {
@@ -35,7 +40,8 @@ def short_answers(board: Board | None, tables: select.Tables, judged: pd.DataFra
     """At most 25 words each: who finds most, who is better than the reference, accuracy, and the paper."""
     answers = []
     if board is not None:
-        answers.append(f"Detection: {verdict(board)}")
+        sentence = verdict(board)
+        answers.append(f"Detection: {sentence[0].lower()}{sentence[1:]}")
         verdicts = [row.verdict for row in board.views[board.first] if row.verdict]
         counts = ", ".join(f"{verdicts.count(word)} {word}" for word in (BETTER, WORSE, SAME, UNDECIDED))
         answers.append(

@@ -90,11 +90,11 @@ def verdict(board: Board) -> str:
     rows = board.views[board.first]
     best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
     certain = "for certain" if best.is_best else "though not for certain"
-    sentence = f"{best.detector} ranks first (mean AUROC {best.value}), {certain}"
+    ranked = [row for row in rows if row.ranked]
+    sentence = f"Of {len(ranked)} detectors, {best.detector} ranks first (mean AUROC {best.value}), {certain}"
     if own is None or own is best:
         return f"{sentence}."
-    ranked = [row for row in rows if row.ranked]
-    return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} of {len(ranked)} ({own.value})."
+    return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} ({own.value})."
 
 
 def _usual(rows: pd.DataFrame, ablations: Collection[str]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from benchmark.display.front_page import Board
 from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
-from benchmark.paper.answer import leaderboard, short_answers
+from benchmark.paper.answer import MOST, leaderboard, short_answers
 from benchmark.paper.board import HOW as HOW_RANKED
 from benchmark.paper.headlines import HOW, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
@@ -40,7 +40,8 @@ def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]
     }
     if board is not None:
         ranked = titled("; ".join(board.first_titles), leaderboard(board))
-        groups["leaderboard"] = Group("Every detector", ranked, [HOW_RANKED])
+        shown = f"The best {MOST} of {len(board.views[board.first])} detectors, and those that the paper compares."
+        groups["leaderboard"] = Group("The best detectors", ranked, [f"{shown} {HOW_RANKED}"])
     return {name: group for name, group in groups.items() if group.tables or name in ("answer", "headlines")}
 
 

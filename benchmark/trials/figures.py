@@ -38,7 +38,7 @@ def audit_counts(rows: pd.DataFrame) -> Figure | None:
         )  # fmt: skip
     most = 100 * known[["share", "estimate"]].max().max()
     axes[0].plot([0, most], [0, most], color="0.6", linewidth=1.0, zorder=0)
-    axes[0].set(xlabel="labels that are wrong (%)", ylabel="at least, and if even (%)")
+    axes[0].set(xlabel="labels that are wrong (%)", ylabel="lower bound and estimate (%)")
     axes[0].set(xlim=(-1.5, 100 * known["share"].max() + 2), ylim=(-1, 1.05 * most))
     axes[0].grid(linewidth=0.4)
     legend_below(figure, axes[0].get_legend_handles_labels()[0], axes)
