@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from benchmark.data.duplicates import Duplicates
 from benchmark.errors import LincBenchError
@@ -114,26 +115,28 @@ def contradicting_twins(found: Duplicates, labels: np.ndarray) -> dict[int, list
 def contradictions_first(
     rank_N: np.ndarray, found: Duplicates, labels: np.ndarray, twins: dict[int, list[Twin]]
 ) -> np.ndarray:
-    """The same ranks, but copies with several labels come first and suspicious near duplicates next.
+    """The same ranks, but labels that copies contradict come first and suspicious near duplicates next.
 
-    Groups of copies are in the order of their first-ranked image and stay together, their rarest label first. Of near
-    duplicates with several labels, the image that ranks before all others of the pair or set moves up, and the others
-    stay: one of the labels is wrong, and with both at the top half of the list's head would be right.
+    Of copies with several labels, all but the most frequent label move up, the rarest first (of labels as frequent, the
+    one whose first image ranks last stays); those of one group stay together. Of near duplicates with several labels,
+    the image that ranks before all others of the pair or set moves up: one of the labels is wrong, and with both at the
+    top half of the list's head would be right.
     """
-    tier_N = np.full(len(labels), 2)
+    images = pd.DataFrame({"group": found.copy_of, "label": labels, "rank": rank_N})
+    ranks_of_label = images.groupby(["group", "label"])["rank"]
+    images["count"], images["first"] = ranks_of_label.transform("size"), ranks_of_label.transform("min")
+    stays = images.sort_values(["count", "first"]).groupby("group")["label"].transform("last").sort_index()
+    is_wrong = images["label"] != stays
+    images["tier"] = np.where(is_wrong, 0, 2)
     for number, of_image in twins.items():
-        if of_image[0].is_copy:
-            tier_N[number] = 0
-        elif rank_N[number] < min(rank_N[twin.number] for twin in of_image):
-            tier_N[number] = 1
-    best_N, is_copy_N = np.full(len(labels), len(labels) + 1), tier_N == 0
-    np.minimum.at(best_N, found.copy_of, rank_N)
-    pairs = np.stack([found.copy_of, labels])
-    _, which_N, counts = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-    lead_N = np.where(is_copy_N, best_N[found.copy_of], rank_N)
-    frequency_N = np.where(is_copy_N, counts[which_N.reshape(-1)], 0)
+        if not of_image[0].is_copy and rank_N[number] < min(rank_N[twin.number] for twin in of_image):
+            images.loc[number, "tier"] = 1
+    group_leads = images[is_wrong].groupby("group")["rank"].transform("min")
+    images["lead"] = group_leads.reindex(images.index).fillna(images["rank"])
+    images["count"] = images["count"].where(is_wrong, 0)
+    ordered = images.sort_values(["tier", "lead", "count", "rank"]).index
     ranks_N = np.empty(len(labels), dtype=np.int64)
-    ranks_N[np.lexsort((rank_N, frequency_N, lead_N, tier_N))] = np.arange(1, len(labels) + 1)
+    ranks_N[ordered] = np.arange(1, len(labels) + 1)
     return ranks_N
 
 
