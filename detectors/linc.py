@@ -25,9 +25,9 @@ import numpy as np
 from benchmark.counting.error_count import VERSION, count_errors
 from benchmark.identity import later
 from benchmark.record import Example, RunRecord, RunShape, Signal
-from benchmark.statistics.mixture import Mixture, fit_mixture
 from benchmark.training import Embed, Objective, Recipe, TrainingSettings
 from detectors.base import Detector
+from detectors.linc_loss import LiNCLoss, LiNCParameters
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,39 +80,14 @@ class CorrectedLabels(Signal):
 TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS = Trust(), TrustMixture(), Component(), CorrectedLabels()
 
 
-def soft_target(trust: Tensor, probabilities: Tensor, labels: Tensor) -> Tensor:
-    """q = (1 − α)·p + α·e_ỹ."""
-    given = probabilities.new_zeros(probabilities.shape).scatter_(1, labels[:, None], 1.0)
-    return probabilities.lerp(given, trust[:, None].to(probabilities))
-
-
-def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:
-    """∂L/∂α = −log p_ỹ − H(p), per sample."""
-    return -log_probabilities.gather(1, labels[:, None])[:, 0] + (log_probabilities.exp() * log_probabilities).sum(1)
-
-
 @dataclass(frozen=True)
-class LiNCRecipe(Recipe):
+class LiNCRecipe(LiNCParameters, Recipe):
     name: ClassVar[str] = "linc"
     version: ClassVar[int] = 2  # the mixture of more than 16,384 samples is fitted to as many
     summary: ClassVar[str] = "trust-weighted warm-up, soft correction of the noisy cluster, then its relabelling"
     leaves: ClassVar[tuple[Signal, ...]] = (TRUST, TRUST_MIXTURE, COMPONENT, CORRECTED_LABELS)
 
-    warm_up: int = 5
-    soft_epochs: int = 5
-    trust_rate: float = 1.0
-    trust_decay: float = 0.1
-    components: int = 3
-    trust_gradient: Literal["mean", "sample"] = "mean"
-    soft_correction: Literal["stopgrad", "entropy"] = "stopgrad"
     may_abstain: bool = field(default=False, metadata=later(VERSION))
-    hard_correction: Literal["once", "every step", "every step, all"] = field(default="once", metadata=later(1))
-    trust_from_epoch: int = field(default=1, metadata=later(1))
-
-    @property
-    def soft_end(self) -> int:
-        """The last epoch in which trust moves; the hard correction follows."""
-        return self.warm_up + self.soft_epochs
 
     @property
     def min_epochs(self) -> int:
@@ -135,65 +110,23 @@ class LiNCObjective(Objective):
     def __init__(
         self, recipe: LiNCRecipe, given_labels: Tensor, settings: TrainingSettings, abstains: bool = False
     ) -> None:
-        self.recipe, self.abstains = recipe, abstains
-        self.given_labels = given_labels
-        self.labels = given_labels.clone()  # corrected at the end of the soft phases
-        self.trust = given_labels.new_ones(len(given_labels)).float()
-        self.is_noisy = given_labels.new_zeros(len(given_labels)).bool()
-        self.mixture: Mixture | None = None
+        self.criterion, self.abstains = LiNCLoss(given_labels, settings.batch_size, recipe, not abstains), abstains
         self.trust_history_EN = np.empty((settings.epochs, len(given_labels)), dtype=np.float32)
-        # The mean over the configured batch size, so that a short last batch does not take a bigger step.
-        self.gradient_scale = 1 / settings.batch_size if recipe.trust_gradient == "mean" else 1.0
 
     def loss(self, epoch: int, indices: Tensor, logits: Tensor) -> Tensor:
-        if epoch > self.recipe.soft_end:
-            return self._hard_loss(indices, logits)
-        labels, is_noisy = self.given_labels[indices], self.is_noisy[indices]
-        log_p = logits.log_softmax(1)
-        self_trained = log_p.exp() if self.recipe.soft_correction == "entropy" else log_p.detach().exp()
-        # The noisy cluster's target is p itself, which is q at α = 0; no sample is noisy before the warm-up ends.
-        target = soft_target(self.trust[indices], log_p.detach().exp(), labels)
-        target = self_trained.where(is_noisy[:, None], target)
-        if epoch >= self.recipe.trust_from_epoch:
-            self._move_trust(indices, log_p.detach(), labels, is_noisy)
-        return -(target * log_p).sum(1).mean()
-
-    def _hard_loss(self, indices: Tensor, logits: Tensor) -> Tensor:
-        from torch.nn.functional import cross_entropy
-
-        if self.recipe.hard_correction == "once" or not self.is_noisy.any():
-            return cross_entropy(logits, self.labels[indices])
-        return cross_entropy(logits, self._correct(logits.detach().argmax(1), indices))
-
-    def _correct(self, predicted: Tensor, indices: Tensor | slice = slice(None)) -> Tensor:
-        """The predictions, for the noisy cluster or for all; the given labels for the others."""
-        if self.recipe.hard_correction == "every step, all":
-            return predicted
-        return predicted.where(self.is_noisy[indices], self.given_labels[indices])
-
-    def _move_trust(self, indices: Tensor, log_p: Tensor, labels: Tensor, is_noisy: Tensor) -> None:
-        gradient = trust_gradient(log_p, labels).masked_fill(is_noisy, 0.0) * self.gradient_scale
-        trust = self.trust[indices]
-        moved = trust - self.recipe.trust_rate * (gradient + self.recipe.trust_decay * trust)
-        self.trust[indices] = moved.clamp(0.0, 1.0).to(self.trust)
+        self.criterion.epoch = epoch
+        return self.criterion(logits, indices)
 
     def end_epoch(self, epoch: int, predict: Predict) -> None:
-        self.trust_history_EN[epoch - 1] = self.trust.cpu().numpy()
-        if epoch == self.recipe.warm_up and not self.abstains:
-            self.mixture = fit_mixture(self.trust.cpu().numpy(), self.recipe.components)
-            if self.mixture is not None:
-                self.is_noisy = self.is_noisy.new_tensor(self.mixture.assignment == 0)
-        if epoch == self.recipe.soft_end and self.is_noisy.any():
-            self.labels = self._correct(predict.classes())
+        self.criterion.end_epoch(predict.classes)
+        self.trust_history_EN[epoch - 1] = self.criterion.trust.cpu().numpy()
 
     def signals(self) -> Mapping[Signal, np.ndarray]:
-        mixture, n = self.mixture, len(self.given_labels)
-        parts = (mixture.means, mixture.standard_deviations, mixture.weights) if mixture else None
         return {
             TRUST: self.trust_history_EN,
-            TRUST_MIXTURE: np.stack(parts, axis=1) if parts else np.zeros((self.recipe.components, 3)),
-            COMPONENT: mixture.assignment if mixture else np.full(n, -1, dtype=np.int8),
-            CORRECTED_LABELS: self.labels.cpu().numpy(),
+            TRUST_MIXTURE: self.criterion.mixture.cpu().numpy(),
+            COMPONENT: self.criterion.component.cpu().numpy().astype(np.int8),
+            CORRECTED_LABELS: self.criterion.labels.cpu().numpy(),
         }
 
 

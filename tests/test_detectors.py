@@ -300,6 +300,6 @@ def test_post_hoc_trust_is_lincs_recursion_on_recorded_logits(moment: Moment, si
     for epoch in range(1, 6):
         objective.loss(epoch, torch.arange(64), logits[epoch - 1])
     scores = PostHocTrust(batch_size=64, moment=moment).score(record)
-    np.testing.assert_allclose(scores, 1 - objective.trust.numpy(), atol=1e-6)
+    np.testing.assert_allclose(scores, 1 - objective.criterion.trust.numpy(), atol=1e-6)
     order = np.argsort(PostHocTrust(batch_size=128, moment=moment).score(record))
     assert (order == np.argsort(scores)).all(), "the batch size does not change the ranking"

@@ -23,9 +23,8 @@ from detectors.linc import (
     LiNC,
     LiNCObjective,
     LiNCRecipe,
-    soft_target,
-    trust_gradient,
 )
+from detectors.linc_loss import soft_target, trust_gradient
 from detectors.post_hoc_trust import PostHocTrust
 
 
@@ -129,7 +128,7 @@ def test_trust_freezes_after_the_soft_phases() -> None:
 def test_trust_follows_the_papers_update() -> None:
     """α ← α − η(g / B + λα), written out in floats."""
     logits, labels, _ = planted(n=8, wrong=2)
-    trust = objective_after(1, LiNCRecipe(), labels, logits).trust
+    trust = objective_after(1, LiNCRecipe(), labels, logits).criterion.trust
     p = logits.double().softmax(1)
     for i in range(8):
         gradient = -np.log(p[i, labels[i]].item()) + sum(q * np.log(q) for q in p[i].tolist())
@@ -143,26 +142,26 @@ def test_a_short_last_batch_takes_no_bigger_step() -> None:
     whole, cut = (LiNCObjective(LiNCRecipe(), labels, settings) for _ in range(2))
     whole.loss(1, torch.arange(4), logits[:4])
     cut.loss(1, torch.arange(2), logits[:2])
-    assert torch.equal(whole.trust[:2], cut.trust[:2])
+    assert torch.equal(whole.criterion.trust[:2], cut.criterion.trust[:2])
 
 
 @pytest.mark.parametrize(("soft_correction", "moves"), [("stopgrad", False), ("entropy", True)])
 def test_soft_correction_with_stopgrad_leaves_the_noisy_cluster_out(soft_correction: str, moves: bool) -> None:
     logits, labels, _ = planted()
     objective = objective_after(5, LiNCRecipe(soft_correction=soft_correction), labels, logits)
-    noisy = objective.is_noisy.nonzero()[:, 0][:8]
+    noisy = objective.criterion.is_noisy.nonzero()[:, 0][:8]
     batch = logits[noisy].clone().requires_grad_()
-    before = objective.trust[noisy]
+    before = objective.criterion.trust[noisy]
     objective.loss(6, noisy, batch).backward()
     assert bool((batch.grad.abs() > 1e-6).any()) is moves
-    torch.testing.assert_close(objective.trust[noisy], before * 0.9), "its trust only decays"
+    torch.testing.assert_close(objective.criterion.trust[noisy], before * 0.9), "its trust only decays"
 
 
 def test_hard_phase_is_cross_entropy_on_the_corrected_labels() -> None:
     logits, labels, _ = planted()
     objective, everyone = objective_after(10, LiNCRecipe(), labels, logits), torch.arange(len(labels))
-    assert not torch.equal(objective.labels, labels)
-    plain = CrossEntropy(objective.labels).loss(11, everyone, logits)
+    assert not torch.equal(objective.criterion.labels, labels)
+    plain = CrossEntropy(objective.criterion.labels).loss(11, everyone, logits)
     assert torch.equal(objective.loss(11, everyone, logits), plain)
 
 
@@ -176,8 +175,8 @@ def test_who_follows_the_prediction_in_every_step_of_the_hard_phase(hard_correct
     objective = objective_after(10, LiNCRecipe(hard_correction=hard_correction), labels, logits)
     everyone, now = torch.arange(len(labels)), logits.roll(1, dims=1)
     targets = {
-        "nobody": objective.labels,
-        "the noisy cluster": now.argmax(1).where(objective.is_noisy, labels),
+        "nobody": objective.criterion.labels,
+        "the noisy cluster": now.argmax(1).where(objective.criterion.is_noisy, labels),
         "everybody": now.argmax(1),
     }
     assert len({tuple(target.tolist()) for target in targets.values()}) == 3
@@ -207,7 +206,7 @@ def test_post_hoc_trust_starts_when_lincs_does(first: int) -> None:
     logits_ENK = logits.numpy()[None].repeat(5, axis=0)
     record = RunRecord.from_arrays(given_labels=labels.numpy(), train_logits=logits_ENK)
     post_hoc = PostHocTrust(recipe, batch_size=len(labels) // 2).score(record)
-    assert post_hoc == pytest.approx(1 - objective_after(5, recipe, labels, logits).trust.numpy(), abs=1e-5)
+    assert post_hoc == pytest.approx(1 - objective_after(5, recipe, labels, logits).criterion.trust.numpy(), abs=1e-5)
 
 
 @pytest.mark.parametrize(("wrong", "corrects"), [(0, False), (160, True)])
@@ -247,7 +246,7 @@ def test_constant_trust_gives_no_noisy_cluster() -> None:
     labels = torch.zeros(40, dtype=torch.int64)
     objective = objective_after(12, LiNCRecipe(), labels, torch.zeros(40, 2))
     signals = objective.signals()
-    assert not objective.is_noisy.any()
+    assert not objective.criterion.is_noisy.any()
     assert (signals[COMPONENT] == -1).all()
     assert (signals[CORRECTED_LABELS] == 0).all()
 
