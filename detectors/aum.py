@@ -12,16 +12,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
+from benchmark.record import TRAIN_SUMMARY, RunRecord, Signal
 from benchmark.training import TrainingSettings
 from detectors.base import Detector
-from detectors.logits import best_other_class, given_class
+from detectors.logits import given_margin
 
 
 @dataclass(frozen=True)
 class AUM(Detector):
     name: ClassVar[str] = "AUM"
-    version: ClassVar[int] = 2  # reads up to the first drop of the learning rate
+    version: ClassVar[int] = 3  # reads summaries of logits
     summary: ClassVar[str] = "margin of the given label's logit over the best other, averaged over epochs"
 
     skip_first_epoch: bool = True
@@ -29,7 +29,7 @@ class AUM(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (TRAIN_LOGITS,)
+        return (TRAIN_SUMMARY,)
 
     def epochs_used_in(self, training: TrainingSettings) -> int:
         return self._last_epoch(training.epochs, training.milestones)
@@ -37,13 +37,11 @@ class AUM(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         milestones = record.settings["training"]["milestones"] if record.settings else ()
         until_then = record.first_epochs(self._last_epoch(record.epochs, milestones))
-        return until_then.map_samples(self._negative_aum, TRAIN_LOGITS)
+        return until_then.map_samples(self._negative_aum, TRAIN_SUMMARY)
 
     def _last_epoch(self, epochs: int, milestones: Sequence[int]) -> int:
         return min([epochs, *milestones]) if self.until == "first drop" else epochs
 
-    def _negative_aum(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        first = 1 if self.skip_first_epoch and len(logits_EBK) > 1 else 0
-        logits_EBK = logits_EBK[first:].astype(np.float64)
-        margins_EB = given_class(logits_EBK, labels_B) - best_other_class(logits_EBK, labels_B)
-        return -margins_EB.mean(axis=0)  # low AUM is noisy
+    def _negative_aum(self, labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
+        first = 1 if self.skip_first_epoch and len(summary_EB) > 1 else 0
+        return -given_margin(summary_EB[first:]).mean(axis=0)  # low AUM is noisy

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal, TrainLogits
+from benchmark.record import EVAL_SUMMARY, RunRecord, Signal, TrainSummary
 from detectors.base import Detector
-from detectors.logits import given_log_probability
+from detectors.logits import losses_of
 from detectors.mean_loss import MeanLoss
 
 VARIANCE, VARIANCE_GONE_AT_EPOCH = 1e-4, 80
@@ -24,7 +24,7 @@ VARIANCE, VARIANCE_GONE_AT_EPOCH = 1e-4, 80
 @dataclass(frozen=True)
 class CNLCUS(Detector):
     name: ClassVar[str] = "CNLCU-S"
-    version: ClassVar[int] = 2  # the authors' constants
+    version: ClassVar[int] = 3  # reads summaries of logits
     summary: ClassVar[str] = "robust mean of the loss over epochs, less what uncertainty allows for"
 
     bound: bool = True
@@ -33,17 +33,16 @@ class CNLCUS(Detector):
     @property
     def needs(self) -> tuple[Signal, ...]:
         last = tuple(range(1 - self.window, 1)) if self.window else None
-        return (TrainLogits(last) if self.bound else EVAL_LOGITS,)
+        return (TrainSummary(last) if self.bound else EVAL_SUMMARY,)
 
     def score(self, record: RunRecord) -> np.ndarray:
         if not self.bound:
             return MeanLoss().score(record)
-        labels, logits_ENK = record.given_labels, record[self.needs[0]]
-        medians_E = np.array([np.median(-given_log_probability(logits_NK[None], labels)) for logits_NK in logits_ENK])
-        return record.map_samples(lambda labels, logits: self._score(labels, logits, medians_E), self.needs[0])
+        medians_E = np.median(losses_of(record, self.needs[0]), axis=0)
+        return record.map_samples(lambda labels_B, summary_EB: self._score(summary_EB, medians_E), self.needs[0])
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, medians_E: np.ndarray) -> np.ndarray:
-        losses_EB = -given_log_probability(logits_EBK, labels_B)
+    def _score(self, summary_EB: np.ndarray, medians_E: np.ndarray) -> np.ndarray:
+        losses_EB = summary_EB["loss"].astype(np.float64)
         t = len(losses_EB)
         variance = VARIANCE * max(0.0, 1.0 - (t - 1) / (VARIANCE_GONE_AT_EPOCH - 1))
         times_selected_B = 2 + (losses_EB < medians_E[:, None])[:-1].sum(axis=0)

@@ -12,28 +12,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal
+from benchmark.record import EVAL_SUMMARY, RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import given_log_probability
+from detectors.logits import losses_of
 
 
 @dataclass(frozen=True)
 class CTRL(Detector):
     name: ClassVar[str] = "CTRL"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "how much nearer the loss curve is to the higher of two clusters of its label's curves"
 
     window: int = 5
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EVAL_LOGITS,)
+        return (EVAL_SUMMARY,)
 
     def score(self, record: RunRecord) -> np.ndarray:
         import sklearn.cluster  # noqa: F401  # before threads are limited: a library that is loaded later is not
         from threadpoolctl import threadpool_limits
 
-        labels, logits_ENK = record.given_labels, record[EVAL_LOGITS]
-        losses_NE = np.stack([-given_log_probability(z_NK[None], labels)[0] for z_NK in logits_ENK], axis=1)
+        labels, losses_NE = record.given_labels, losses_of(record, EVAL_SUMMARY)
         width = min(self.window, losses_NE.shape[1])
         summed = np.cumsum(np.pad(losses_NE, ((0, 0), (1, 0))), axis=1)
         curves_NE = (summed[:, width:] - summed[:, :-width]) / width

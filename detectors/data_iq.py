@@ -11,27 +11,28 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.record import EVAL_LOGITS, RunRecord, Signal
+from benchmark.record import EVAL_SUMMARY, RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import given_log_probability
+from detectors.logits import given_probability
 
 
 @dataclass(frozen=True)
 class DataIQ(Detector):
     name: ClassVar[str] = "Data-IQ"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "low confidence with low aleatoric uncertainty, over the epochs"
 
     measure: Literal["hard", "confidence", "aleatoric"] = "hard"
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EVAL_LOGITS,)
+        return (EVAL_SUMMARY,)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(self._score, EVAL_LOGITS)
+        return record.map_samples(self._score, EVAL_SUMMARY)
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        probability_EB = np.exp(given_log_probability(logits_EBK, labels_B))
+    def _score(self, labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
+        probability_EB = given_probability(summary_EB)
         if self.measure == "confidence":
             return 1.0 - probability_EB.mean(axis=0)
         if self.measure == "aleatoric":

@@ -12,12 +12,13 @@ import numpy as np
 
 from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import Moment, given_log_probability, logits_at
+from detectors.logits import Moment, given_probability, summary_at
 
 
 @dataclass(frozen=True)
 class DataMaps(Detector):
     name: ClassVar[str] = "DataMaps"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "one minus the mean probability of the given label while training"
 
     measure: Literal["confidence", "variability"] = "confidence"
@@ -25,13 +26,13 @@ class DataMaps(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (logits_at(self.moment),)
+        return (summary_at(self.moment),)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(self._score, logits_at(self.moment))
+        return record.map_samples(self._score, summary_at(self.moment))
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        probability_EB = np.exp(given_log_probability(logits_EBK, labels_B))
+    def _score(self, labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
+        probability_EB = given_probability(summary_EB)
         if self.measure == "variability":
             return probability_EB.std(axis=0)
         return 1.0 - probability_EB.mean(axis=0)  # low confidence is noisy

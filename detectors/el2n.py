@@ -10,15 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EvalLogits, RunRecord, Signal
+from benchmark.record import EvalSummary, RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import softmax
 
 
 @dataclass(frozen=True)
 class EL2N(Detector):
     name: ClassVar[str] = "EL2N"
-    version: ClassVar[int] = 2  # of one training
+    version: ClassVar[int] = 3  # reads summaries of logits
     summary: ClassVar[str] = "distance of the prediction from the given label at an early epoch"
 
     epoch: int | None = 10  # the last if there are fewer, or if none is named
@@ -26,7 +25,7 @@ class EL2N(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EvalLogits(at_epochs=(self.epoch or 0,)),)
+        return (EvalSummary(at_epochs=(self.epoch or 0,)),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.epoch or epochs, epochs)
@@ -34,8 +33,7 @@ class EL2N(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         return record.map_samples(self._score, self.needs[0])
 
-    def _score(self, labels_B: np.ndarray, logits_1BK: np.ndarray) -> np.ndarray:
-        error_BK = softmax(logits_1BK[0])
-        error_BK[np.arange(len(labels_B)), labels_B] -= 1.0
-        squares_B = np.square(error_BK).sum(axis=1)
+    def _score(self, labels_B: np.ndarray, summary_1B: np.ndarray) -> np.ndarray:
+        other_probability_B = -np.expm1(-summary_1B["loss"][0].astype(np.float64))  # 1 − p(given label)
+        squares_B = np.square(other_probability_B) + summary_1B["other_squares"][0]
         return squares_B if self.squared else np.sqrt(squares_B)

@@ -13,12 +13,13 @@ import numpy as np
 
 from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
-from detectors.logits import Moment, logits_at
+from detectors.logits import Moment, summary_at
 
 
 @dataclass(frozen=True)
 class Forgetting(Detector):
     name: ClassVar[str] = "forgetting"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "how often a sample that was classified as labelled no longer is"
 
     never_learned: Literal["most", "zero"] = "most"
@@ -26,13 +27,13 @@ class Forgetting(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (logits_at(self.moment),)
+        return (summary_at(self.moment),)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return record.map_samples(self._score, logits_at(self.moment))
+        return record.map_samples(self._score, summary_at(self.moment))
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        correct_EB = logits_EBK.argmax(axis=2) == labels_B
+    def _score(self, labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
+        correct_EB = summary_EB["predicted"] == labels_B
         forgotten_B = (correct_EB[:-1] & ~correct_EB[1:]).sum(axis=0)
         if self.never_learned == "most":
             forgotten_B = np.where(correct_EB.any(axis=0), forgotten_B, len(correct_EB))

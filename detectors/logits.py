@@ -1,17 +1,27 @@
-"""What several detectors compute from logits; pure functions over a block of samples."""
+"""What several detectors compute from logits, or from their summary; pure functions over a block of samples."""
 
 from typing import Literal
 
 import numpy as np
 
-from benchmark.record import EvalLogits, Signal, TrainLogits
+from benchmark.record import EvalSummary, RunRecord, Signal, TrainSummary
 
 Moment = Literal["presentation", "end of epoch"]
 
 
-def logits_at(moment: Moment, at_epochs: tuple[int, ...] | None = None) -> Signal:
-    """Logits that produced the update, or those of the evaluation that ends the epoch; of all epochs or of some."""
-    return TrainLogits(at_epochs) if moment == "presentation" else EvalLogits(at_epochs)
+def summary_at(moment: Moment, at_epochs: tuple[int, ...] | None = None) -> Signal:
+    """Of logits that produced the update, or of the evaluation that ends the epoch; of all epochs or of some."""
+    return TrainSummary(at_epochs) if moment == "presentation" else EvalSummary(at_epochs)
+
+
+def given_probability(summary: np.ndarray) -> np.ndarray:
+    """p(given label), in double precision."""
+    return np.exp(-summary["loss"].astype(np.float64))
+
+
+def given_margin(summary: np.ndarray) -> np.ndarray:
+    """The logit of the given label less the largest other one, in double precision."""
+    return summary["given"].astype(np.float64) - summary["best_other"]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -40,11 +50,11 @@ def best_other_class(values_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray
     return others_EBK.max(axis=2)
 
 
-def given_log_probability(logits_EBK: np.ndarray, labels_B: np.ndarray) -> np.ndarray:
-    """log p(given label), in every epoch: epochs × samples."""
-    return given_class(log_softmax(logits_EBK), labels_B)
+def losses_of(record: RunRecord, signal: Signal) -> np.ndarray:
+    """Cross-entropy of the given label: samples × epochs."""
+    return record.map_samples(lambda labels_B, summary_EB: summary_EB["loss"].T, signal)
 
 
-def mean_cross_entropy(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
+def mean_cross_entropy(labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
     """Of the given label, over these epochs: samples."""
-    return -given_log_probability(logits_EBK, labels_B).mean(axis=0)
+    return summary_EB["loss"].astype(np.float64).mean(axis=0)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.record import EvalLogits, RunRecord, Signal
+from benchmark.record import EvalSummary, RunRecord, Signal
 from benchmark.statistics.mixture import posterior_of_highest
 from detectors.base import Detector
 from detectors.logits import mean_cross_entropy
@@ -18,14 +18,14 @@ from detectors.logits import mean_cross_entropy
 @dataclass(frozen=True)
 class LossMixture(Detector):
     name: ClassVar[str] = "loss mixture"
-    version: ClassVar[int] = 2  # the mixture of more than 16,384 samples is fitted to as many
+    version: ClassVar[int] = 3  # reads summaries of logits
     summary: ClassVar[str] = "probability of the high-loss component of a mixture, after the warm-up"
 
     warm_up: int = 5
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (EvalLogits(at_epochs=(self.warm_up,)),)
+        return (EvalSummary(at_epochs=(self.warm_up,)),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.warm_up, epochs)

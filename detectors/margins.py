@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from benchmark.record import EvalLogits, RunRecord, Signal
+from benchmark.record import EvalSummary, RunRecord, Signal, summarise
 from benchmark.training import Recipe, Standard
 from detectors.base import Detector
 from detectors.confident_learning import HELD_OUT_LOGITS, CrossValidation
-from detectors.logits import best_other_class, given_class, softmax
+from detectors.logits import given_margin, given_probability
 
 EARLY = 10
 Reading = Literal["mean", "last", "early", "held-out"]
@@ -25,6 +25,7 @@ Reading = Literal["mean", "last", "early", "held-out"]
 @dataclass(frozen=True)
 class GivenMargin(Detector):
     name: ClassVar[str] = "margin"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "margin of the given label's logit over the best other: mean, last, early or held out"
 
     reading: Reading = "early"
@@ -37,7 +38,7 @@ class GivenMargin(Detector):
     def needs(self) -> tuple[Signal, ...]:
         if self.reading == "held-out":
             return (HELD_OUT_LOGITS,)
-        return (EvalLogits({"mean": None, "last": (0,), "early": (EARLY,)}[self.reading]),)
+        return (EvalSummary({"mean": None, "last": (0,), "early": (EARLY,)}[self.reading]),)
 
     def epochs_used(self, epochs: int) -> int:
         if self.reading == "held-out":
@@ -47,18 +48,19 @@ class GivenMargin(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         return record.map_samples(self._of_block, self.needs[0])
 
-    def _of_block(self, labels_B: np.ndarray, logits: np.ndarray) -> np.ndarray:
-        logits_EBK = logits[None] if logits.ndim == 2 else logits  # held-out logits have no epochs
-        return self._suspicion(labels_B, logits_EBK.astype(np.float64)).mean(axis=0)
+    def _of_block(self, labels_B: np.ndarray, values: np.ndarray) -> np.ndarray:
+        summary_EB = summarise(values[None], labels_B) if self.reading == "held-out" else values
+        return self._suspicion(summary_EB).mean(axis=0)
 
-    def _suspicion(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        return best_other_class(logits_EBK, labels_B) - given_class(logits_EBK, labels_B)  # a low margin is noisy
+    def _suspicion(self, summary_EB: np.ndarray) -> np.ndarray:
+        return -given_margin(summary_EB)  # a low margin is noisy
 
 
 @dataclass(frozen=True)
 class GivenProbability(GivenMargin):
     name: ClassVar[str] = "probability"
+    version: ClassVar[int] = 2  # reads summaries of logits
     summary: ClassVar[str] = "one minus the probability of the given label: mean, last, early or held out"
 
-    def _suspicion(self, labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        return 1.0 - given_class(softmax(logits_EBK), labels_B)  # a low probability is noisy
+    def _suspicion(self, summary_EB: np.ndarray) -> np.ndarray:
+        return 1.0 - given_probability(summary_EB)  # a low probability is noisy

@@ -13,13 +13,13 @@ import numpy as np
 from benchmark.record import RunRecord, Signal
 from detectors.base import Detector
 from detectors.linc import LiNCRecipe
-from detectors.logits import Moment, given_class, log_softmax, logits_at
+from detectors.logits import Moment, summary_at
 
 
 @dataclass(frozen=True)
 class PostHocTrust(Detector):
     name: ClassVar[str] = "post-hoc trust"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3  # reads summaries of logits
     summary: ClassVar[str] = "LiNC's trust, computed from standard training's logits afterwards"
 
     like: LiNCRecipe = field(default=LiNCRecipe())
@@ -28,7 +28,7 @@ class PostHocTrust(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (logits_at(self.moment, tuple(range(1, self.like.warm_up + 1))),)
+        return (summary_at(self.moment, tuple(range(1, self.like.warm_up + 1))),)
 
     def epochs_used(self, epochs: int) -> int:
         return min(self.like.warm_up, epochs)
@@ -36,12 +36,11 @@ class PostHocTrust(Detector):
     def score(self, record: RunRecord) -> np.ndarray:
         batch_size = self.batch_size or (record.settings["training"]["batch_size"] if record.settings else 128)
         scale = 1 / batch_size if self.like.trust_gradient == "mean" else 1.0
-        return record.map_samples(lambda labels_B, logits_EBK: self._score(labels_B, logits_EBK, scale), self.needs[0])
+        return record.map_samples(lambda labels_B, summary_EB: self._score(summary_EB, scale), self.needs[0])
 
-    def _score(self, labels_B: np.ndarray, logits_EBK: np.ndarray, scale: float) -> np.ndarray:
-        log_p_EBK = log_softmax(logits_EBK)
-        gradient_EB = -given_class(log_p_EBK, labels_B) + (np.exp(log_p_EBK) * log_p_EBK).sum(axis=2)
-        trust_B = np.ones(len(labels_B))
+    def _score(self, summary_EB: np.ndarray, scale: float) -> np.ndarray:
+        gradient_EB = summary_EB["loss"].astype(np.float64) - summary_EB["entropy"]
+        trust_B = np.ones(summary_EB.shape[1])
         for gradient_B in gradient_EB[self.like.trust_from_epoch - 1 :]:
             step_B = gradient_B * scale + self.like.trust_decay * trust_B
             trust_B = np.clip(trust_B - self.like.trust_rate * step_B, 0.0, 1.0)

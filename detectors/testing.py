@@ -226,7 +226,9 @@ def _class_names(detector: Detector) -> None:
     arrays = {}
     for key, array in record.arrays.items():
         arrays[key] = array.copy()
-        if array.ndim > 1 and array.shape[-1] == record.num_classes and "logits" in key:
+        if array.dtype.names:
+            arrays[key]["predicted"] = renamed[array["predicted"]]
+        elif array.ndim > 1 and array.shape[-1] == record.num_classes and "logits" in key:
             arrays[key][..., renamed] = array
     other = RunRecord(renamed[record.given_labels], record.num_classes, record.epochs, arrays)
     close = np.allclose(_scores(detector, other), _scores(detector, record), rtol=1e-6, atol=1e-9)

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from detectors.base import Detector
-from detectors.mean_loss import MeanLoss
+from detectors.logits import given_class, log_softmax
 from detectors.testing import CHECKS, CheckFailedError, check_detector
 
 
@@ -23,7 +23,10 @@ class Right(Detector):
         return (EVAL_LOGITS,)
 
     def score(self, record: RunRecord) -> np.ndarray:
-        return MeanLoss().score(record)
+        def mean_loss(labels: np.ndarray, logits: np.ndarray) -> np.ndarray:
+            return -given_class(log_softmax(logits), labels).mean(axis=0)
+
+        return record.map_samples(mean_loss, EVAL_LOGITS)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from benchmark.cli.command_line import main
 from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, EvalLogits, RunRecord, TrainLogits
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, TRAIN_SUMMARY, EvalLogits, RunRecord, TrainLogits
 from benchmark.record import run_record as record_module
 from benchmark.record.history import History
 from benchmark.record.run_record import open_record, read_metadata, write_record
@@ -141,7 +141,7 @@ def test_a_record_is_opened_as_it_was_written(tmp_path: Path) -> None:
 def test_records_on_disk_cannot_be_written_to(quick_run: Path) -> None:
     record = open_record(next((quick_run / "runs").glob("*-standard-*")))
     with pytest.raises(ValueError, match="read-only"):
-        record[TRAIN_LOGITS][0, 0, 0] = 1.0
+        record[TRAIN_SUMMARY]["loss"][0, 0] = 1.0
 
 
 def test_a_record_tells_how_it_came_about(quick_run: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from benchmark.cli.command_line import command_line
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk.results_folder import ResultsFolder
-from benchmark.record import EVAL_LOGITS, EvalLogits
+from benchmark.record import EVAL_SUMMARY, EvalSummary
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.studies import STUDIES, Study, study_named
 from detectors import LINE_UPS, detector_named
@@ -50,7 +50,7 @@ def test_all_epochs_are_recorded_for_readers_of_one_only_if_a_study_asks(by_epoc
     study = replace(changed("demo", "--detector", "EL2N", "--line-up", "original"), by_epochs=by_epochs)
     units = plan_study(study, Sources(ResultsFolder(tmp_path))).units
     (signals,) = {unit.signals for unit in units if unit.detectors}
-    assert signals == ((EvalLogits((10,)), EVAL_LOGITS) if by_epochs else (EvalLogits((10,)),))
+    assert signals == ((EvalSummary((10,)), EVAL_SUMMARY) if by_epochs else (EvalSummary((10,)),))
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)

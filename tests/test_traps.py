@@ -1,18 +1,18 @@
 """Evaluation traps that peers fell into; each of these fails if we do too. (Signs and ties are in test_metrics.py.)"""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from benchmark.disk import checksum, write_json
 from benchmark.noise import AnswerKey, Samples, noise_named
-from benchmark.record import RunRecord
+from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal
 from benchmark.runs.scores import SCORE_DTYPE, read_scores
 from benchmark.statistics.metrics import detection_metrics
 from detectors import DETECTORS, Detector
-from detectors.aum import AUM
 from detectors.mean_loss import MeanLoss
 from detectors.testing import planted_record
 
@@ -40,17 +40,24 @@ def test_scores_in_a_file_sorted_by_score_come_back_in_sample_order(tmp_path: Pa
     assert (read_scores(tmp_path / "sorted.npy")[0] == scores).all()
 
 
+@dataclass(frozen=True)
+class ReadsLogits(MeanLoss):
+    needs: ClassVar[tuple[Signal, ...]] = (TRAIN_LOGITS, EVAL_LOGITS)
+
+
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda detector: detector.name)
 def test_any_number_of_first_epochs_can_be_judged(detector: Detector) -> None:
     """A baseline looks bad with seventy memorised epochs and good with five: every window must be available."""
     if not all(signal.per_epoch for signal in detector.needs):
         pytest.skip("it does not read a history")
-    known = {}
-    for other in (detector, AUM(), MeanLoss()):  # the last two read logits of all epochs
-        record, _ = planted_record(other, epochs=7)
-        known |= record.arrays
-    whole = {signal.whole.key: known[signal.whole.key] for signal in detector.needs}
-    record = replace(record, arrays=whole)
+    logits, _ = planted_record(ReadsLogits(), epochs=7)
+    known = planted_record(detector, epochs=7)[0].arrays | logits.arrays
+    whole = {
+        key: known[key]
+        for signal in detector.needs
+        for key in [next((source.key for source in signal.sources if source.key in logits.arrays), signal.whole.key)]
+    }
+    record = replace(logits, arrays=whole)
     for count in range(1, 8):
         cut = {key: array[:count].copy() for key, array in whole.items()}
         ended_there = RunRecord(record.given_labels, record.num_classes, count, cut)

@@ -6,20 +6,19 @@ from typing import cast
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 
 from benchmark.data.duplicates import TRAIN, Duplicates, duplicates_file, read_duplicates
 from benchmark.disk import open_array, open_arrays, provenance_columns
 from benchmark.evaluation.trust import first_batches_share, first_gradients, log_mixture
 from benchmark.identity import Json, label_of, options_of
 from benchmark.noise import AnswerKey
-from benchmark.record import TRAIN_LOGITS, RunRecord, open_record, read_history, read_metadata
+from benchmark.record import TRAIN_SUMMARY, RunRecord, open_record, read_history, read_metadata
 from benchmark.runs import Plan, Sources, Unit
 from benchmark.statistics.metrics import accuracy_metrics, batch_mean_accuracy, correction_metrics
 from benchmark.training import Recipe
 from detectors import Detector
 from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCRecipe
-from detectors.logits import given_class
+from detectors.logits import given_probability
 
 Rows = dict[str, list[Json]]  # by table
 BINS, MAP_BINS = 40, 32
@@ -61,7 +60,7 @@ def run_rows(plan: Plan, unit: Unit, run: JudgedRun) -> Rows:
         long_tables["corrections"] = _corrections(run, trusting, unit)
         if plan.is_first_seed(unit):
             long_tables["first_batches"] = first_gradients(run.record, trusting, unit.run.training)
-    if TRAIN_LOGITS in run.record and plan.is_first_seed(unit):
+    if TRAIN_SUMMARY in run.record and plan.is_first_seed(unit):
         long_tables["data_maps"] = _data_map(run)
     key = run_key(plan, unit)
     return rows | {table: [key | row for row in long_rows] for table, long_rows in long_tables.items()}
@@ -196,11 +195,11 @@ def _mixture_components(run: JudgedRun) -> list[Json]:
 def _data_map(run: JudgedRun) -> list[Json]:
     """Mean and spread over epochs of the given label's probability, binned; cells without samples are left out."""
 
-    def moments(labels_B: np.ndarray, logits_EBK: np.ndarray) -> np.ndarray:
-        probability_EB = given_class(softmax(logits_EBK.astype(np.float64), axis=2), labels_B)
+    def moments(labels_B: np.ndarray, summary_EB: np.ndarray) -> np.ndarray:
+        probability_EB = given_probability(summary_EB)
         return np.stack([probability_EB.mean(axis=0), probability_EB.std(axis=0)], axis=1)
 
-    confidence_N, variability_N = run.record.map_samples(moments, TRAIN_LOGITS).T
+    confidence_N, variability_N = run.record.map_samples(moments, TRAIN_SUMMARY).T
     edges = np.linspace(0, 1, MAP_BINS + 1), np.linspace(0, 0.5, MAP_BINS + 1)
     rows: list[Json] = []
     for subset, members in run.subsets.items():

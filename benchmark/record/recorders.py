@@ -17,6 +17,7 @@ from benchmark.data.labelled import LabelledFeatures, TrainingData
 from benchmark.disk import new_array
 from benchmark.networks.split_model import SplitModel
 from benchmark.record.history import RECORDING, Charge, RunShape
+from benchmark.record.summary import SUMMARY, summarise
 
 SAMPLES_AT_ONCE = 16  # per-sample gradients of all trained parameters are in memory for that many
 IMAGES_AT_ONCE = 32
@@ -65,7 +66,7 @@ class Recorder:
         """Who pays for its time in an epoch, or at the start and the end."""
         return Charge(RECORDING, self.keys)
 
-    def new_array(self, shape: tuple[int, ...], dtype: type, key: str | None = None) -> np.memmap:
+    def new_array(self, shape: tuple[int, ...], dtype: type | np.dtype, key: str | None = None) -> np.memmap:
         """The array of a signal on disk, to be filled; that of its only one if none is named."""
         return new_array(self.context.folder / f"{key or self.keys[0]}.npy", shape, dtype)
 
@@ -85,39 +86,50 @@ class Recorder:
 class _LogitsRecorder(Recorder):
     """Of all signals of one moment; those that have an epoch share its cost."""
 
-    def __init__(self, context: RunContext, epochs: Mapping[str, Sequence[int]], stored: Collection[str]) -> None:
+    def __init__(
+        self, context: RunContext, epochs: Mapping[str, Sequence[int]], is_summary: Mapping[str, bool]
+    ) -> None:
         super().__init__(context, *epochs)
         self.epochs = epochs  # of each signal, by its key
-        self.stored = stored  # keys of those that have an array of their own
+        self.is_summary = is_summary  # or logits, of those that have an array of their own
 
     def charge(self, epoch: int | None = None) -> Charge:
         readers = tuple(key for key, epochs in self.epochs.items() if epoch in epochs)
         return Charge(RECORDING, readers or self.keys)
 
     def at_start(self) -> None:
-        size = self.context.shape.samples, self.context.shape.classes
-        self.arrays = {key: self.new_array((len(self.epochs[key]), *size), np.float32, key) for key in self.stored}
+        samples, classes = self.context.shape.samples, self.context.shape.classes
+        self.arrays = {
+            key: self.new_array((len(self.epochs[key]), samples), SUMMARY, key)
+            if is_summary
+            else self.new_array((len(self.epochs[key]), samples, classes), np.float32, key)
+            for key, is_summary in self.is_summary.items()
+        }
 
-    def of_epoch(self, epoch: int) -> list[np.ndarray]:
-        """Where its logits go, samples × classes; nowhere if no signal has this epoch."""
-        arrays = ((self.epochs[key], logits_ENK) for key, logits_ENK in self.arrays.items())
-        return [logits_ENK[epochs.index(epoch)] for epochs, logits_ENK in arrays if epoch in epochs]
+    def record(self, epoch: int, indices: Tensor, logits: Callable[[], Tensor]) -> None:
+        """Of some samples; nothing is computed if no signal has this epoch."""
+        made: dict[bool, np.ndarray] = {}
+        for key, array in self.arrays.items():
+            if epoch not in self.epochs[key]:
+                continue
+            if (is_summary := self.is_summary[key]) not in made:
+                labels = self.context.data.train.labels[indices]
+                made[is_summary] = summarise(logits(), labels) if is_summary else logits().cpu().numpy()
+            array[self.epochs[key].index(epoch)][indices.cpu().numpy()] = made[is_summary]
 
     def at_end(self) -> None:
-        for logits_ENK in self.arrays.values():
-            logits_ENK.flush()
+        for array in self.arrays.values():
+            array.flush()
 
 
 class TrainLogitsRecorder(_LogitsRecorder):
     def after_batch(self, epoch: int, indices: Tensor, logits: Tensor) -> None:
-        for logits_NK in self.of_epoch(epoch):
-            logits_NK[indices.cpu().numpy()] = logits.cpu().numpy()
+        self.record(epoch, indices, lambda: logits)
 
 
 class EvalLogitsRecorder(_LogitsRecorder):
     def after_epoch(self, epoch: int, predict: Predict) -> None:
-        for logits_NK in self.of_epoch(epoch):
-            logits_NK[:] = predict().cpu().numpy()
+        self.record(epoch, torch.arange(self.context.shape.samples), predict)
 
 
 @torch.no_grad()

@@ -18,6 +18,7 @@ from benchmark.errors import LincBenchError
 from benchmark.identity import Json
 from benchmark.record.history import RECORDING, Charge, History
 from benchmark.record.signals import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record.summary import EXACT, summarise
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
 
@@ -34,20 +35,26 @@ class RunRecord:
     cut_from: int | None = None  # how many epochs the run has, where this record has the first ones only
 
     def __getitem__(self, signal: Signal) -> np.ndarray:
-        stored = signal if signal.key in self.arrays else signal.whole
-        if stored.key not in self.arrays:
+        array, is_of_logits = self._stored(signal)
+        return summarise(array, self.given_labels, EXACT) if is_of_logits else array
+
+    def _stored(self, signal: Signal) -> tuple[np.ndarray, bool]:
+        """Its array, or the logits from which it follows, and which of the two."""
+        source = next((source for source in signal.sources if source.key in self.arrays), None)
+        if source is None:
             raise LincBenchError(
                 f"This record has no {signal.key}; it has {', '.join(sorted(self.arrays)) or 'no signals'}. "
                 "Declare what a detector reads in its `needs`."
             )
-        array, trained = self.arrays[stored.key], self.cut_from or self.epochs
-        recorded, wanted = stored.epochs_of(trained), signal.epochs_of(self.epochs)
+        array, trained = self.arrays[source.key], self.cut_from or self.epochs
+        recorded, wanted = source.epochs_of(trained), signal.epochs_of(self.epochs)
         if not set(wanted) <= set(recorded) or (not signal.per_epoch and self.epochs < trained):
             raise LincBenchError(f"{signal.key} belongs to the whole run and is not known after {self.epochs} epochs.")
-        return _rows(array, [recorded.index(epoch) for epoch in wanted]) if signal.per_epoch else array
+        rows = _rows(array, [recorded.index(epoch) for epoch in wanted]) if signal.per_epoch else array
+        return rows, source.kind != signal.kind
 
     def __contains__(self, signal: Signal) -> bool:
-        return signal.key in self.arrays or signal.whole.key in self.arrays
+        return any(source.key in self.arrays for source in signal.sources)
 
     def first_epochs(self, count: int) -> "RunRecord":
         """The same record as if training had ended after `count` epochs."""
@@ -57,14 +64,14 @@ class RunRecord:
 
     def map_samples(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], signal: Signal) -> np.ndarray:
         """`function(labels_B, signal_EB…)` block by block of samples in bounded memory; results in sample order."""
-        array = self[signal]
+        array, is_of_logits = self._stored(signal)
         n = len(self.given_labels)
         block = max(1, BLOCK_BYTES // max(1, array.nbytes // n))
         results = []
         for start in range(0, n, block):
-            window = slice(start, start + block)
+            labels, window = self.given_labels[start : start + block], slice(start, start + block)
             values = np.asarray(array[:, window] if signal.per_epoch else array[window])
-            results.append(function(self.given_labels[window], values))
+            results.append(function(labels, summarise(values, labels, EXACT) if is_of_logits else values))
         return np.concatenate(results).astype(np.float64, copy=False)
 
     @classmethod

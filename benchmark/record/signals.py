@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from benchmark.identity import is_as_before, later, own_file
 from benchmark.record.history import RunShape
+from benchmark.record.summary import SUMMARY, summarise
 
 if TYPE_CHECKING:
     from benchmark.record.recorders import Recorder, RunContext
@@ -49,6 +50,16 @@ class Signal:
         """The signal that this one is a part of, and can be read from; itself if it is no part."""
         return self
 
+    @property
+    def sources(self) -> tuple[Signal, ...]:
+        """The signals from which it can be read, itself first."""
+        return (self, self.whole)
+
+    @property
+    def recorded_with(self) -> type[Signal]:
+        """The kind of signals with which it shares a recorder."""
+        return type(self)
+
     def epochs_of(self, epochs: int) -> Sequence[int]:
         """At which epochs of a run of so many it is recorded."""
         return range(1, epochs + 1)
@@ -57,7 +68,7 @@ class Signal:
         return None
 
     @classmethod
-    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
+    def recorders(cls, signals: Sequence[Any], context: RunContext) -> list[Recorder]:
         """Those for all signals of this kind in a run; a kind whose signals can share work overrides this."""
         return [recorder for signal in signals if (recorder := signal.recorder(context)) is not None]
 
@@ -78,7 +89,7 @@ def recorders_of(signals: Iterable[Signal], context: RunContext) -> list[Recorde
     """Recorders for all these signals; signals of one kind may share a recorder."""
     by_kind: dict[type[Signal], list[Signal]] = {}
     for signal in signals:
-        by_kind.setdefault(type(signal), []).append(signal)
+        by_kind.setdefault(signal.recorded_with, []).append(signal)
     return [recorder for kind, of_kind in by_kind.items() for recorder in kind.recorders(of_kind, context)]
 
 
@@ -108,11 +119,14 @@ class _Logits(Signal):
     def recorder(self, context: RunContext) -> Recorder:
         return self.recorders([self], context)[0]
 
-    @staticmethod
-    def _recorded(signals: Sequence[Signal], context: RunContext) -> tuple[dict[str, Sequence[int]], list[str]]:
-        """The epochs of each signal by its key, and the keys of those that are stored."""
+    @classmethod
+    def recorders(cls, signals: Sequence[Any], context: RunContext) -> list[Recorder]:
+        from benchmark.record.recorders import EvalLogitsRecorder, TrainLogitsRecorder
+
         epochs = {signal.key: signal.epochs_of(context.shape.epochs) for signal in signals}
-        return epochs, [signal.key for signal in without_parts(signals)]
+        is_summary = {signal.key: isinstance(signal, _Summary) for signal in without_parts(signals)}
+        kind = TrainLogitsRecorder if issubclass(signals[0].recorded_with, TrainLogits) else EvalLogitsRecorder
+        return [kind(context, epochs, is_summary)]
 
     def bytes_needed(self, shape: RunShape) -> int:
         return 4 * len(self.epochs_of(shape.epochs)) * shape.samples * shape.classes
@@ -127,12 +141,6 @@ class TrainLogits(_Logits):
 
     kind: ClassVar[str] = "train_logits"
 
-    @classmethod
-    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
-        from benchmark.record.recorders import TrainLogitsRecorder
-
-        return [TrainLogitsRecorder(context, *cls._recorded(signals, context))]
-
 
 @dataclass(frozen=True)
 class EvalLogits(_Logits):
@@ -140,11 +148,40 @@ class EvalLogits(_Logits):
 
     kind: ClassVar[str] = "eval_logits"
 
-    @classmethod
-    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
-        from benchmark.record.recorders import EvalLogitsRecorder
 
-        return [EvalLogitsRecorder(context, *cls._recorded(signals, context))]
+@dataclass(frozen=True)
+class _Summary(_Logits):
+    of: ClassVar[type[_Logits]]
+
+    @property
+    def sources(self) -> tuple[Signal, ...]:
+        return (self, self.whole, self.of(self.at_epochs), self.of())
+
+    @property
+    def recorded_with(self) -> type[Signal]:
+        return self.of
+
+    def bytes_needed(self, shape: RunShape) -> int:
+        return SUMMARY.itemsize * len(self.epochs_of(shape.epochs)) * shape.samples
+
+    def example(self, shape: RunShape, suspicion_N: np.ndarray, example: Example) -> np.ndarray:
+        return summarise(super().example(shape, suspicion_N, example), example.given_labels)
+
+
+@dataclass(frozen=True)
+class TrainSummary(_Summary):
+    """Of the logits as the optimiser saw them, what most detectors read: epochs × samples, see `summary`."""
+
+    kind: ClassVar[str] = "train_summary"
+    of: ClassVar[type[_Logits]] = TrainLogits
+
+
+@dataclass(frozen=True)
+class EvalSummary(_Summary):
+    """Of the logits at the end of each epoch, what most detectors read: epochs × samples, see `summary`."""
+
+    kind: ClassVar[str] = "eval_summary"
+    of: ClassVar[type[_Logits]] = EvalLogits
 
 
 @dataclass(frozen=True)
@@ -197,6 +234,7 @@ class CheckpointGradientNorms(Signal):
 
 
 TRAIN_LOGITS, EVAL_LOGITS, EMBEDDING = TrainLogits(), EvalLogits(), Embedding()
+TRAIN_SUMMARY, EVAL_SUMMARY = TrainSummary(), EvalSummary()
 
 
 @dataclass(frozen=True)
@@ -240,7 +278,7 @@ class InputGradientSpread(Signal):
         return self.recorders([self], context)[0]
 
     @classmethod
-    def recorders(cls, signals: Sequence[Self], context: RunContext) -> list[Recorder]:
+    def recorders(cls, signals: Sequence[Any], context: RunContext) -> list[Recorder]:
         from benchmark.record.recorders import InputGradientRecorder, View
 
         views = {s.key: [View(epoch, s.output) for epoch in s.epochs_of(context.shape.epochs)] for s in signals}

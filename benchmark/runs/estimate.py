@@ -28,7 +28,8 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
         shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
         cost = measure(unit.run.backbone, training.plain)
         per_epoch = shape.samples * cost.step_seconds + (images - shape.samples) * cost.forward_seconds
-        recorded = [signal.epochs_of(shape.epochs) for signal in unit.signals if isinstance(signal, EvalLogits)]
+        of_passes = [signal for signal in unit.signals if issubclass(signal.recorded_with, EvalLogits)]
+        recorded = [signal.epochs_of(shape.epochs) for signal in of_passes]
         passes = len(set().union(*recorded)) * shape.samples * cost.forward_seconds
         streams = sum(signal.prefix_passes(shape) for signal in unit.signals) * shape.samples * cost.prefix_seconds
         at_a_time = min(workers, len(plan.to_train))

@@ -17,13 +17,19 @@ from tests.speed.conftest import Note
 MILLION = 1_000_000
 SAMPLES = 2048
 ALONE = {
-    "training logits": "AUM",
-    "evaluation logits": "mean loss",
+    "summaries of training logits": "AUM",
+    "summaries of evaluation logits": "mean loss",
+    "evaluation logits of one epoch": "CORES²",
+    "embedding and logits of one epoch": "relation graph",
+    "gradient norms of the classifier": "TracIn",
     "embedding": "nearest neighbours",
     "gradient norms": "GraNd",
     "input gradients": "VoG",
     "trust": "LiNC",
     "folds": "confident learning",
+    "a threshold class": "AUM, threshold",
+    "two splits": "second-split forgetting",
+    "probes": "MAP-D",
 }
 
 

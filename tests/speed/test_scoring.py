@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.record import TRAIN_LOGITS, Embedding, Example, RunRecord, RunShape, Signal
+from benchmark.record import EVAL_SUMMARY, TRAIN_SUMMARY, Embedding, Example, RunRecord, RunShape, Signal
+from benchmark.record.summary import SUMMARY, summarise
 from benchmark.statistics.neighbours import nearest_others, unit_rows
 from detectors import DETECTORS, Detector
 from detectors.linc import TRUST
@@ -30,7 +31,7 @@ from benchmark.overhead.memory import peak_memory
 from detectors import detector_named
 from tests.speed.test_scoring import tissue_record
 record, detector = tissue_record(Path(sys.argv[1])), detector_named(sys.argv[2])
-if all(signal.kind.endswith("logits") for signal in detector.needs):
+if all(signal.kind.endswith(("logits", "summary")) for signal in detector.needs):
     detector.score(record.first_epochs(1))
 with peak_memory() as peak:
     detector.score(record)
@@ -50,11 +51,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "labels.npy", labels)
     shape, logits = RunShape(EPOCHS, SAMPLES, CLASSES), np.broadcast_to(np.float32(0), (EPOCHS, SAMPLES, CLASSES))
     for key, signal in SIGNALS.items():
-        if signal.per_epoch and (signal == TRUST or signal.kind.endswith("logits")):
-            size = (EPOCHS, SAMPLES) if signal == TRUST else (EPOCHS, SAMPLES, CLASSES)
-            array = np.lib.format.open_memmap(folder / f"{key}.npy", "w+", np.float32, size)
+        is_summary = signal in (TRAIN_SUMMARY, EVAL_SUMMARY)
+        if signal == TRUST or is_summary or signal.kind.endswith("logits"):
+            size = (EPOCHS, SAMPLES, CLASSES) if signal.kind.endswith("logits") else (EPOCHS, SAMPLES)
+            array = np.lib.format.open_memmap(folder / f"{key}.npy", "w+", SUMMARY if is_summary else np.float32, size)
             for epoch in range(EPOCHS):
-                array[epoch] = generator.random(size[1:], dtype=np.float32)
+                values = generator.random((SAMPLES,) if signal == TRUST else (SAMPLES, CLASSES), dtype=np.float32)
+                array[epoch] = summarise(values, labels) if is_summary else values
             array.flush()
         elif isinstance(signal, Embedding):
             np.save(folder / f"{key}.npy", features(SAMPLES))
@@ -101,8 +104,8 @@ def test_the_aum_package_on_a_slice_of_the_same_logits(benchmark, folder: Path, 
     import torch
     from aum import AUMCalculator
 
-    record, calculator = tissue_record(folder), AUMCalculator(str(tmp_path))
-    logits, labels = torch.from_numpy(np.array(record[TRAIN_LOGITS][1])), torch.from_numpy(record.given_labels)
+    labels, calculator = torch.from_numpy(tissue_record(folder).given_labels), AUMCalculator(str(tmp_path))
+    logits = torch.rand((SAMPLES, CLASSES), generator=torch.Generator().manual_seed(0))
     benchmark.pedantic(calculator.update, args=(logits, labels, list(range(SAMPLES))), rounds=1)
 
 
