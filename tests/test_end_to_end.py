@@ -22,10 +22,11 @@ from benchmark.cli.command_line import main
 from benchmark.disk.files import locked
 from benchmark.disk.results_folder import ResultsFolder
 from benchmark.disk.tables import merge_rows, read_table
-from benchmark.record import TRAIN_LOGITS, RunRecord, Signal
+from benchmark.record import TRAIN_SUMMARY, RunRecord, Signal
 from benchmark.runs.plan import Sources, plan_study
 from benchmark.runs.scores import read_scores
 from benchmark.runs.studies import STUDIES, LineUp, Study, study_named
+from benchmark.runs.units import detector_id
 from detectors import DETECTORS, Detector
 from detectors.aum import AUM
 from detectors.el2n import EL2N
@@ -98,13 +99,13 @@ def test_a_signal_more_keeps_what_was_recorded(
     arguments = [*without_detectors, "--workers", "1", "--results", str(results)]
     assert main([*arguments, "--detector", "AUM"]) == 0
     standard = next((results / "runs").glob("*-standard-*"))
-    first = (standard / "train_logits.npy").read_bytes()
+    first = (standard / "train_summary.npy").read_bytes()
     capsys.readouterr()
     assert main([*arguments, "--detector", "mean loss", "--dry-run"]) == 0
     assert "again, to record" in capsys.readouterr().out
     assert main([*arguments, "--detector", "mean loss"]) == 0
-    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"train_logits", "eval_logits"}
-    assert (standard / "train_logits.npy").read_bytes() == first
+    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"train_summary", "eval_summary"}
+    assert (standard / "train_summary.npy").read_bytes() == first
     names = {label.partition(" (")[0] for label in pd.read_csv(results / "metrics.csv")["detector"]}
     assert names == {"AUM", "mean loss"}, "older rows stay"
 
@@ -128,7 +129,7 @@ def test_a_study_that_does_not_ask_for_auroc_by_epochs_has_none(
     arguments = [*quick[: quick.index("--detector")], "--workers", "1", "--results", str(tmp_path)]
     assert main([*arguments, "--detector", "EL2N", "--line-up", "original"]) == 0
     standard = next((tmp_path / "runs").glob("*-standard-*"))
-    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"eval_logits-at_epochs=10"}
+    assert set(json.loads((standard / "record.json").read_text())["signals"]) == {"eval_summary-at_epochs=10"}
     assert not list(tmp_path.glob("scores/*/by_epochs"))
     assert read_table(ResultsFolder(tmp_path), "auc_by_epochs").empty
     assert len(read_table(ResultsFolder(tmp_path), "metrics")) == 1
@@ -251,7 +252,7 @@ class _Raises(Detector):
 
     @property
     def needs(self) -> tuple[Signal, ...]:
-        return (TRAIN_LOGITS,)
+        return (TRAIN_SUMMARY,)
 
     def score(self, record: RunRecord) -> np.ndarray:
         raise ZeroDivisionError("by a test")
@@ -374,7 +375,7 @@ def flip_a_byte(path: Path) -> None:
     ("spoil", "file"),
     [
         pytest.param(cut, "history.json", marks=pytest.mark.long),
-        (flip_a_byte, "train_logits.npy"),
+        (flip_a_byte, "train_summary.npy"),
         pytest.param(Path.unlink, "given_labels.npy", marks=pytest.mark.long),
     ],
 )
@@ -480,7 +481,7 @@ def test_averaged_scores_are_the_means_of_the_trainings(quick: tuple[str, ...], 
     assert sorted(runs.index) == [("linc", 0), ("linc", 100), ("standard", 0), ("standard", 100)]
     given = [np.load(copied / "runs" / run / "given_labels.npy") for run in runs]
     assert all((labels == given[0]).all() for labels in given)
-    scores = [read_scores(next((copied / "scores" / run).glob("aum-*.npy")))[0] for run in runs["standard"]]
+    scores = [read_scores(copied / "scores" / run / f"{detector_id(AUM())}.npy")[0] for run in runs["standard"]]
     (answers,) = (copied / "answers").glob("*.npz")
     expected = roc_auc_score(given[0] != np.load(answers)["train"], np.mean(scores, axis=0))
     row = metrics.query("detector == 'AUM' and runs_averaged == 2").iloc[0]

@@ -53,6 +53,7 @@ from benchmark.overhead.memory import peak_memory
 from benchmark.overhead.setups import synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal, without_parts
+from benchmark.record.summary import SUMMARY
 from benchmark.record.history import (
     END_OF_EPOCHS,
     EVALUATION,
@@ -251,8 +252,8 @@ def test_time_of_other_programs_is_charged_to_nobody() -> None:
     [
         ("GraNd", recording("gradient_norms-epoch=10"), 256 // 16),
         ("nearest neighbours", recording("embedding"), 1),
-        ("mean loss", Charge(PASS, ("eval_logits",)), 2),
-        ("EL2N", Charge(PASS, ("eval_logits-at_epochs=10",)), 1),
+        ("mean loss", Charge(PASS, ("eval_summary",)), 2),
+        ("EL2N", Charge(PASS, ("eval_summary-at_epochs=10",)), 1),
         ("confident learning", Charge("held-out predictions", ("held_out_logits",)), 5),
         ("AUM", EVALUATION, 2 * 2),
     ],
@@ -279,7 +280,7 @@ def test_a_detector_alone_is_charged_for_the_epochs_that_it_reads(detector: str,
     bench = synthetic(256, 4, TrainingSettings(epochs=3), tmp_path)
     run = bench.run(variant_for([detector_named(detector)]), tmp_path / "run")
     assert sum(len(laps) for charge, laps in run.laps.items() if charge.part == PASS) == passes
-    whole = run.record.epochs * 256 * 4 * 4
+    whole = run.record.epochs * 256 * SUMMARY.itemsize
     assert sum(run.recorded.values()) == (whole if detector in ("mean loss", "AUM") else whole / run.record.epochs)
 
 

@@ -244,7 +244,7 @@ def test_a_worker_lost_while_records_are_checked_loses_nothing(
     quick: Quick, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = score_bytes(copied)
-    flip(one(copied, "runs/*-standard-*/train_logits.npy"))
+    flip(one(copied, "runs/*-standard-*/train_summary.npy"))
     submit = InProcessExecutor.submit
 
     def lose(executor: InProcessExecutor, function: Callable[..., object], *arguments: object) -> Future[object]:
@@ -326,7 +326,7 @@ def note_of(results: Path, run_id: str) -> None:
 
 
 SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "a flipped byte of a record": (DAMAGED, lambda results: flip(one(results, "runs/*-standard-*/train_logits.npy"))),
+    "a flipped byte of a record": (DAMAGED, lambda results: flip(one(results, "runs/*-standard-*/train_summary.npy"))),
     "a lost file of a record": (DAMAGED, lambda results: one(results, "runs/*-linc-*/trust.npy").unlink()),
     "a flipped byte of features": (DAMAGED, lambda results: flip(one(results, "features/*/features.npy"))),
     "flipped scores": (DAMAGED, lambda results: flip(one(results, "scores/*/aum-*.npy"))),
@@ -435,13 +435,13 @@ def test_what_is_damaged_alone_is_made_again_without_training(quick: Quick, copi
 @pytest.mark.long
 def test_damage_is_not_carried_over_into_a_new_record(quick: Quick, copied: Path, quick_run: Path) -> None:
     """Of a signal that the next command does not read, in a record that it trains again."""
-    flip(one(copied, "runs/*-standard-*/eval_logits.npy"))
+    flip(one(copied, "runs/*-standard-*/eval_summary.npy"))
     first = quick.index("--detector")
     command = [*quick[:first], "--detector", "AUM", "--detector", "LiNC", "--workers", "1", "--results", str(copied)]
     assert main(command) == 0
     assert main([*quick, "--workers", "1", "--results", str(copied)]) == 0
     assert score_bytes(copied) == score_bytes(quick_run)
-    logits = "runs/*-standard-*/eval_logits.npy"
+    logits = "runs/*-standard-*/eval_summary.npy"
     assert one(copied, logits).read_bytes() == one(quick_run, logits).read_bytes()
 
 

@@ -39,6 +39,6 @@ def test_the_campaign_notices_damage_that_nobody_repairs(
     """As if checksums were not compared."""
     campaign = Campaign(quick, quick_run, tmp_path, random.Random(0))
     monkeypatch.setattr(run_study, "find_damage", lambda folder: None)
-    monkeypatch.setattr(Campaign, "any_file", lambda self: next((self.results / "runs").glob("*/train_logits.npy")))
+    monkeypatch.setattr(Campaign, "any_file", lambda self: next((self.results / "runs").glob("*/train_summary.npy")))
     with pytest.raises(AssertionError, match="records after flipped bit"):
         campaign.inject("flipped bit", KINDS["flipped bit"])
