@@ -1,11 +1,13 @@
-"""Detectors from users' own files, without a fork: `--detector path/to/file.py:MyDetector`."""
+"""Detectors from users' own files, without a fork: `--detector path/to/file.py:MyDetector`, or `…:MyDetector(k=3)`."""
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Iterable
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from benchmark.errors import LincBenchError, error_message, unknown_name
 from benchmark.identity import OWN_MODULE, file_digest
@@ -21,8 +23,11 @@ def is_detector_file(name: str) -> bool:
 
 
 def load_detector(argument: str, training: TrainingSettings) -> Detector:
-    """The detector that `path/to/file.py:Class` names, with its default settings, for runs with these of their own."""
-    file, _, class_name = argument.rpartition(":")
+    """The detector that `path/to/file.py:Class` or `path/to/file.py:Class(field=value)` names, for runs with these
+    settings."""
+    before, _, values = argument.partition("(")
+    file, _, class_name = before.rpartition(":")
+    fields = _fields(argument, values) if values else {}
     module = load_file(typed_path(file).resolve())
     classes = {
         name: value
@@ -36,7 +41,7 @@ def load_detector(argument: str, training: TrainingSettings) -> Detector:
         missing = ", ".join(sorted(detector_class.__abstractmethods__))
         raise LincBenchError(f"{argument} lacks {missing}; detectors/base.py says what a detector must have.")
     try:
-        detector = detector_class()
+        detector = detector_class(**fields)
         for check in ("frozen value", "JSON round trip", "declarations"):
             CHECKS[check](detector)
         check_epochs_used(detector, training)
@@ -48,6 +53,17 @@ def load_detector(argument: str, training: TrainingSettings) -> Detector:
     for title in (detector.name, detector.label):
         check_title("detector", title)
     return detector
+
+
+def _fields(argument: str, values: str) -> dict[str, Any]:
+    """Plain values by name, from what stands between the brackets."""
+    try:
+        call = ast.parse(f"Class({values}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError("fields have names")
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise LincBenchError(f"{argument} cannot be read; expected path/to/file.py:Class(field=value, …).") from error
 
 
 def load_file(path: Path) -> ModuleType:

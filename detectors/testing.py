@@ -85,7 +85,10 @@ def _scores(detector: Detector, record: RunRecord) -> np.ndarray:
     assert scores.shape == (n,), f"score() returned shape {scores.shape}; return one number per sample, ({n},)."
     assert scores.dtype == np.float64, f"score() returned {scores.dtype}; convert with .astype(np.float64)."
     bad = np.count_nonzero(~np.isfinite(scores))
-    assert bad == 0, f"{bad} of {n} scores are NaN or infinite; guard logarithms and divisions."
+    assert bad == 0, (
+        f"on a record of {record.epochs} epochs, {bad} of {n} scores are NaN or infinite; guard logarithms and "
+        "divisions, and cope with runs that are shorter than a field of yours."
+    )
     return scores
 
 

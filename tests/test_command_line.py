@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.command_line import command_line, main
+from benchmark.training import TrainingSettings
+from detectors.own_files import load_detector
 from detectors.testing import CHECKS
 
 HEAVY = {"torch", "timm", "medmnist", "pandas", "sklearn", "scipy.stats", "scipy.optimize", "matplotlib", "cleanlab"}
@@ -177,3 +179,36 @@ def test_a_detector_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str
     own.write_text(text + "    def score(self, record):\n        return record.given_labels\n")
     assert "Own fails" in fails("check", f"{own}:Own")
     assert "did you mean" in fails("check", "AUMM").lower()
+
+
+LATE = """
+from dataclasses import dataclass
+from benchmark.record import TRAIN_SUMMARY
+from detectors import Detector
+
+@dataclass(frozen=True)
+class Late(Detector):
+    name, needs = "{name}", (TRAIN_SUMMARY,)
+    first_epoch: int = 1
+
+    def score(self, record):
+        return record.map_samples(lambda labels, summary: summary["loss"][self.first_epoch - 1:].mean(0), TRAIN_SUMMARY)
+"""
+
+
+def test_fields_of_an_own_detector_are_set_in_brackets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
+    own, known = tmp_path / "own.py", tmp_path / "known.py"
+    own.write_text(LATE.format(name="late"))
+    known.write_text(LATE.format(name="AUM"))
+    assert main(["check", f"{own}:Late"]) == 0
+    assert capsys.readouterr().out == f"late passes all {len(CHECKS)} checks.\n"
+    assert load_detector(f"{own}:Late(first_epoch=3)", TrainingSettings()).label == "late (first_epoch=3)"
+    said = fails("check", f"{own}:Late(first_epoch=30)")
+    assert "on a record of 6 epochs" in said
+    assert "shorter than a field of yours" in said
+    assert "unexpected keyword argument 'last'" in fails("check", f"{own}:Late(last=3)")
+    for wrong in ("Late(3)", "Late(first_epoch=exit())", "Late(first_epoch=", "Late(first_epoch=1))"):
+        assert "expected path/to/file.py:Class(field=value, …)" in fails("check", f"{own}:{wrong}")
+    assert "The suite has a detector called 'AUM'; give yours another `name`" in fails("check", f"{known}:Late")

@@ -53,7 +53,6 @@ from benchmark.overhead.memory import peak_memory
 from benchmark.overhead.setups import synthetic
 from benchmark.overhead.tables import exponent, growth_table, imagenet_note, overhead_groups
 from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, RunRecord, Signal, without_parts
-from benchmark.record.summary import SUMMARY
 from benchmark.record.history import (
     END_OF_EPOCHS,
     EVALUATION,
@@ -67,6 +66,7 @@ from benchmark.record.history import (
 )
 from benchmark.record.recorders import Predict, Recorder, RunContext
 from benchmark.record.signals import InputGradientSpread
+from benchmark.record.summary import SUMMARY
 from benchmark.runs.studies import LineUp
 from benchmark.training import Recipe, Standard, TrainingSettings
 from detectors import DETECTORS, LINE_UPS, detector_named

@@ -12,7 +12,7 @@ import pytest
 from benchmark.cli.command_line import main
 from benchmark.disk import provenance
 from benchmark.errors import LincBenchError
-from benchmark.record import EVAL_LOGITS, TRAIN_LOGITS, TRAIN_SUMMARY, EvalLogits, RunRecord, TrainLogits
+from benchmark.record import EVAL_LOGITS, EVAL_SUMMARY, TRAIN_LOGITS, TRAIN_SUMMARY, EvalLogits, RunRecord, TrainLogits
 from benchmark.record import run_record as record_module
 from benchmark.record.history import History
 from benchmark.record.run_record import open_record, read_metadata, write_record
@@ -136,6 +136,20 @@ def test_a_record_is_opened_as_it_was_written(tmp_path: Path) -> None:
         assert (record[TRUST] == trust).all()
         assert record[TRAIN_LOGITS][0, 2, 2] == 8
     assert "recording for trust" in read_metadata(tmp_path)["seconds"]
+
+
+def test_arrays_that_no_detector_could_read_are_refused() -> None:
+    logits = np.zeros((3, 4, 2), dtype=np.float32)
+    with pytest.raises(LincBenchError, match="There is no signal called 'logits'"):
+        RunRecord.from_arrays(given_labels=np.zeros(4, dtype=int), logits=logits)
+    logits[1, 2, 0] = np.nan
+    with pytest.raises(LincBenchError, match="eval_logits has 1 rows that are not finite"):
+        RunRecord.from_arrays(given_labels=np.zeros(4, dtype=int), eval_logits=logits)
+
+
+def test_what_is_missing_from_own_arrays_is_named() -> None:
+    with pytest.raises(LincBenchError, match=r"Give `RunRecord.from_arrays` `eval_logits=` or `eval_summary=`"):
+        plain()[EVAL_SUMMARY]
 
 
 def test_records_on_disk_cannot_be_written_to(quick_run: Path) -> None:

@@ -149,7 +149,7 @@ def command_line() -> CommandParser:
     _add_reproduce(add("reproduce", "reproduce:reproduce", "show the paper's tables and figures, or make one of them"))
     _add_profile(add("profile", "profile:measure", "measure what each detector of a study costs"))
     check = add("check", "listing:check", "check that a detector of yours keeps the contract")
-    check.add_argument("detector", help="a name, or path/to/file.py:Class")
+    check.add_argument("detector", help="a name, or path/to/file.py:Class, or 'path/to/file.py:Class(field=value)'")
     report = add("report", "listing:report", "make tables and figures from the results on disk")
     report.add_argument("study", nargs="?", help="default: every study with results")
     report.add_shared("--verbose", "--results")

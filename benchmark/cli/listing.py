@@ -1,4 +1,4 @@
-"""Commands that take no torch: `linc-bench list`, `check` and `report`."""
+"""Commands that train nothing: `linc-bench list`, `check` and `report`."""
 
 import argparse
 import shutil
@@ -76,17 +76,19 @@ def _print(entries: Mapping[str, str]) -> None:
 
 def check(options: argparse.Namespace) -> int:
     from benchmark.training import TrainingSettings
-    from detectors import detector_named
+    from detectors import DETECTORS, detector_named
     from detectors.own_files import is_detector_file, load_detector
     from detectors.testing import CHECKS, CheckFailedError, check_detector
 
     name = options.detector
     detector = load_detector(name, TrainingSettings()) if is_detector_file(name) else detector_named(name)
+    if is_detector_file(name) and detector.label in {other.label for other in DETECTORS}:
+        raise LincBenchError(f"The suite has a detector called '{detector.label}'; give yours another `name`.")
     try:
         check_detector(detector)
     except CheckFailedError as failed:
         raise LincBenchError(str(failed)) from failed
-    print(f"{detector.name} passes all {len(CHECKS)} checks.")
+    print(f"{detector.label} passes all {len(CHECKS)} checks.")
     return 0
 
 

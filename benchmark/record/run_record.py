@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmark.disk import UNREADABLE, is_transient, open_array, read_json, write_json
 from benchmark.disk.provenance import provenance
-from benchmark.errors import LincBenchError
+from benchmark.errors import LincBenchError, unknown_name
 from benchmark.identity import Json
 from benchmark.record.history import RECORDING, Charge, History
-from benchmark.record.signals import EVAL_LOGITS, TRAIN_LOGITS, Signal
+from benchmark.record.signals import EVAL_LOGITS, TRAIN_LOGITS, Signal, kinds_of_signals
 from benchmark.record.summary import EXACT, summarise
 
 BLOCK_BYTES = 16 * 2**20  # how much of a signal is in memory at a time while it is scored
@@ -42,9 +42,12 @@ class RunRecord:
         """Its array, or the logits from which it follows, and which of the two."""
         source = next((source for source in signal.sources if source.key in self.arrays), None)
         if source is None:
+            has = f"This record has no {signal.key}; it has {', '.join(sorted(self.arrays)) or 'no signals'}. "
+            own = " or ".join(f"`{kind}=`" for kind in dict.fromkeys(source.kind for source in signal.sources[::-1]))
             raise LincBenchError(
-                f"This record has no {signal.key}; it has {', '.join(sorted(self.arrays)) or 'no signals'}. "
-                "Declare what a detector reads in its `needs`."
+                has + "Declare what a detector reads in its `needs`."
+                if self.settings
+                else has + f"Give `RunRecord.from_arrays` {own}, or declare what a detector reads in its `needs`."
             )
         array, trained = self.arrays[source.key], self.cut_from or self.epochs
         recorded, wanted = source.epochs_of(trained), signal.epochs_of(self.epochs)
@@ -85,10 +88,16 @@ class RunRecord:
                 f"given_labels are {labels.dtype} of shape {labels.shape}; expected whole numbers (n,)."
             )
         arrays = {key: np.asarray(array).view() for key, array in signals.items()}
+        for key in (key for key in arrays if key.partition("-")[0] not in kinds_of_signals()):
+            raise unknown_name("signal", key, kinds_of_signals())
         logits = {signal.key: arrays[signal.key] for signal in (TRAIN_LOGITS, EVAL_LOGITS) if signal.key in arrays}
         for key, array in logits.items():
             if array.ndim != 3 or array.shape[1] != len(labels):
                 raise LincBenchError(f"{key} has shape {array.shape}; expected (epochs, {len(labels)}, classes).")
+            if bad := int((~np.isfinite(array)).any(axis=-1).sum()):
+                raise LincBenchError(
+                    f"{key} has {bad:,} rows with numbers that are not finite; leave these samples out."
+                )
         shapes = {array.shape for array in logits.values()}
         if len(shapes) > 1:
             raise LincBenchError("train_logits and eval_logits differ in shape; both are epochs × samples × classes.")

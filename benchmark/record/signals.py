@@ -85,6 +85,12 @@ class Signal:
         return 1 + suspicion_N + example.generator.random(size)
 
 
+def kinds_of_signals(of: type[Signal] = Signal) -> list[str]:
+    """Of all signals that are defined, in this file and by recipes."""
+    kinds = [of.kind] if hasattr(of, "kind") else []
+    return kinds + [kind for own in of.__subclasses__() for kind in kinds_of_signals(own)]
+
+
 def recorders_of(signals: Iterable[Signal], context: RunContext) -> list[Recorder]:
     """Recorders for all these signals; signals of one kind may share a recorder."""
     by_kind: dict[type[Signal], list[Signal]] = {}
