@@ -36,12 +36,30 @@ def settings_of(value: Any) -> Json:
     return value
 
 
+def value_of(kind: type[Any], settings: Json) -> Any:
+    """The value of a class, all of whose fields have defaults, that has these settings, as read from JSON.
+
+    They may be of another version: compare them with `settings_of` the value.
+    """
+    values = {}
+    for field in fields(kind):
+        value = settings.get(field.name, _before(field))
+        values[field.name] = tuple(value) if isinstance(value, list) else value
+        kinds = (float, int) if isinstance(field.default, float) else type(field.default)
+        if not isinstance(values[field.name], kinds):
+            raise ValueError(f"{field.name} is {value!r}")
+    return kind(**values)
+
+
 def is_as_before(field: Field[Any], current: Any) -> bool:
     """Whether a field was added later, and has the value of results from before."""
-    if "later" not in field.metadata:
-        return False
-    before = field.metadata["before"]
-    return bool(current == (field.default if before is MISSING else before))
+    return "later" in field.metadata and bool(current == _before(field))
+
+
+def _before(field: Field[Any]) -> Any:
+    """The value that it has where settings do not list it."""
+    before = field.metadata.get("before", MISSING)
+    return field.default if before is MISSING else before
 
 
 def options_of(value: Any) -> dict[str, Json]:

@@ -218,14 +218,15 @@ def test_commands_in_the_readme_run(
     Path("list.csv").write_text("\n".join(listed))
     Path("DIR").symlink_to(real_data)
     np.savetxt("raters.csv", 0.9 * np.eye(10) + 0.01, delimiter=",")
-    assert main([*quick, "--workers", "1", "--seed", "0"]) == 0  # of which `report` and `status` tell
+    own = ["--name", "demo", "--workers", "1", "--seed", "0"]
+    assert main([*quick, *own]) == 0  # of which `report`, `status` and `pack` tell
     shutil.copy(next(Path("output/flips").iterdir()), "flips.json")
     for words in commands_shown():
         if words[0] in ("verify", "profile", "try-audit"):
             continue
         if words[0] == "apply-review":  # as a reviewer who agrees with everything
             _decide(Path(words[1]))
-        trains = words[0] == "run" or (words[0] == "reproduce" and len(words) == 2)
+        trains = (words[0] == "run" and "--from-pack" not in words) or (words[0] == "reproduce" and len(words) == 2)
         capsys.readouterr()
         code = main([*words, "--dry-run"] if trains and "--dry-run" not in words else words)
         assert code == 0, (words, capsys.readouterr().err)

@@ -161,6 +161,10 @@ def command_line() -> CommandParser:
     _add_backbones(add("backbones", "profile:check_backbone", "measure what pretrained weights are worth"))
     status = add("status", "upkeep:status", "show which runs are done, running, failed or interrupted")
     status.add_shared("--results")
+    _add_packs(
+        add("pack", "upkeep:pack", "put the runs of a study into one file, for others to score detectors on"),
+        add("unpack", "upkeep:unpack_runs", "put the runs of a pack into a results folder"),
+    )
     doctor = add("doctor", "upkeep:doctor", "look for damaged and orphaned files, and those of other versions")
     doctor.add_shared("--results")
     return parser
@@ -186,6 +190,9 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--noise", type=word_of("--noise"), metavar="KIND", help="see `linc-bench list noise`")
     for option, metavar, help in WRONG_LABELS:
         run.add_argument(option, type=word_of(option), metavar=metavar, help=help)
+    packed = "score the runs of a pack, without data, weights or training; default: all detectors that can"
+    run.add_argument("--from-pack", type=typed_path, metavar="FILE.tar", help=packed)
+    run.set_defaults(study=None)  # demo, or that of the pack
     run.add_argument("--plain", action="store_true", help="run the whole network in every step: no cached features")
     run.add_argument("--augment", action="store_true", help="random flips and crops in training; implies --plain")
     run.add_shared("--workers")
@@ -196,6 +203,16 @@ def _add_run(run: CommandParser) -> None:
     run.add_argument("--force", action="store_true", help="train finished runs again")
     run.add_argument("--dry-run", action="store_true", help="show the plan, with time and disk, and stop")
     run.add_shared("--verbose", "--results")
+
+
+def _add_packs(pack: CommandParser, unpack: CommandParser) -> None:
+    pack.add_argument("study", help="a study with runs in the results folder")
+    pack.add_argument("file", type=typed_path, metavar="FILE.tar")
+    dataset = "runs on this data set only; repeatable"
+    pack.add_argument("--dataset", action="append", metavar="NAME", default=[], help=dataset)
+    unpack.add_argument("file", type=typed_path, metavar="FILE.tar", help="as `pack` wrote it")
+    for command in (pack, unpack):
+        command.add_shared("--results")
 
 
 def _add_reproduce(reproduce: CommandParser) -> None:

@@ -1,7 +1,7 @@
-"""What the command line changes in a study."""
+"""What the command line changes in a study, or takes of a pack."""
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 from benchmark.data.datasets import known_datasets
 from benchmark.errors import LincBenchError, unknown_name
 from benchmark.noise import noise_named
-from benchmark.runs import Grid, LineUp, Seeds, Study
+from benchmark.runs import Grid, LineUp, Plan, Seeds, Sources, Study
+from benchmark.upkeep.packed_runs import plan_scoring, study_of
+from benchmark.upkeep.packs import read_pack, unpack
 from detectors import LINE_UPS, Detector, detector_named
 from detectors.own_files import is_detector_file, load_detector
 
@@ -76,6 +78,30 @@ def overridden(study: Study, overrides: Overrides) -> Study:
     device = _device(overrides)
     on_device = (replace(grid, training=replace(grid.training, device=device)) for grid in chosen)
     return replace(changed, name=name, grids=tuple(on_device), is_modified=is_modified)
+
+
+def plan_pack(options: argparse.Namespace, sources: Sources, say: Callable[[str], None]) -> Plan:
+    """The runs of a pack, which are unpacked unless the plan is only shown. Everything else is checked before that."""
+    wanted, pack = Overrides.from_options(options), read_pack(options.from_pack)
+    kept = replace(
+        Overrides(), detectors=wanted.detectors, line_ups=wanted.line_ups, name=wanted.name, dask=wanted.dask
+    )
+    if wanted != kept or options.force or options.study not in (None, pack.study):
+        raise LincBenchError(
+            f"--from-pack scores the runs of {pack.path} as they are (study {pack.study}). Leave out what chooses or "
+            "changes runs; it takes --detector, --line-up and --name."
+        )
+    study = study_of(pack.runs, wanted.name or f"{pack.study}-from-pack")
+    chosen = overridden(study, replace(kept, name=study.name, device="cpu", dask=None))
+    plan = plan_scoring(pack.runs, chosen, sources)
+    plan.check_datasets()
+    others = {detector.name for members in LINE_UPS.values() for detector in members}
+    others -= {detector.name for detector in study.detectors}
+    if others and all(map(is_detector_file, wanted.detectors)):
+        say(f"note: left out, since the records lack what they read: {'; '.join(sorted(others))}")
+    if not options.dry_run:
+        unpack(pack, sources.results)
+    return plan
 
 
 def with_absolute_paths(study: Study) -> Study:

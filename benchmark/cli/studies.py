@@ -5,27 +5,26 @@ from functools import partial
 from pathlib import Path
 
 from benchmark.cli.dry_run import print_plan
-from benchmark.cli.overrides import Overrides, overridden, with_absolute_paths
+from benchmark.cli.overrides import Overrides, overridden, plan_pack, with_absolute_paths
 from benchmark.cli.terminal import say, terminal
 from benchmark.disk.tables import check_tables
 from benchmark.evaluation.evaluate import evaluate
 from benchmark.execution.executors import default_workers, make_executor
 from benchmark.execution.progress import Progress
 from benchmark.report.make_report import make_report
-from benchmark.runs import Outcome, Sources, Study, plan_study, study_named
+from benchmark.runs import DEMO, Outcome, Plan, Sources, Study, plan_study, study_named
 from benchmark.runs.run_study import run_study
 from benchmark.upkeep.verify import against_committed
 from detectors.own_files import load_files, loaded_files
 
 
 def run(options: argparse.Namespace) -> int:
-    study = overridden(study_named(options.study), Overrides.from_options(options))
     sources = Sources(options.results, options.data_root, options.weights, score_limit=options.score_limit)
     if options.dask is not None:  # workers may run in another folder
-        study, sources = with_absolute_paths(study), sources.with_absolute_paths()
+        sources = sources.with_absolute_paths()
     check_tables(options.results)
-    plan = plan_study(study, sources, options.force)
-    plan.check_datasets()
+    plan = _plan_study(options, sources) if options.from_pack is None else plan_pack(options, sources, say)
+    study = plan.study
     training, workers = study.grids[0].training, workers_for(study, options.workers)
     if not plan.stores_to_compute() and options.dask is None:
         workers = min(workers, max(1, len(plan.units)))
@@ -55,6 +54,16 @@ def run(options: argparse.Namespace) -> int:
     for failure in failures:
         say(failure)
     return int(bool(failures))
+
+
+def _plan_study(options: argparse.Namespace, sources: Sources) -> Plan:
+    name = DEMO.name if options.study is None else options.study
+    study = overridden(study_named(name), Overrides.from_options(options))
+    if options.dask is not None:
+        study = with_absolute_paths(study)
+    plan = plan_study(study, sources, options.force)
+    plan.check_datasets()
+    return plan
 
 
 def workers_for(study: Study, wanted: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Commands that look after a results folder: `linc-bench features`, `status`, `doctor` and `verify`."""
+"""Commands that look after a results folder: `linc-bench features`, `status`, `pack`, `unpack`, `doctor`, `verify`."""
 
 import argparse
 import os
@@ -62,6 +62,25 @@ def status(options: argparse.Namespace) -> int:
         print_table(f"runs in {results.root}", rows, ["run", "state", "what is known"])
     counts = Counter(run.state for run in runs)
     say(", ".join(f"{counts[state]:,} {state}" for state in (DONE, RUNNING, FAILED, INTERRUPTED)))
+    return 0
+
+
+def pack(options: argparse.Namespace) -> int:
+    from benchmark.upkeep.packs import write_pack  # loads torch
+
+    options.results.check_exists()
+    packed, others = write_pack(options.file, options.study, options.results, options.dataset)
+    left_out = f" {others} runs have rows in {options.results.root} but no records, and are left out." if others else ""
+    say(f"{packed}.{left_out} To score a detector on them: linc-bench run --from-pack {options.file} --detector NAME")
+    return 0
+
+
+def unpack_runs(options: argparse.Namespace) -> int:
+    from benchmark.upkeep.packs import read_pack, unpack
+
+    packed = read_pack(options.file)
+    unpack(packed, options.results)
+    say(f"{packed}. They are in {options.results.root}.")
     return 0
 
 

@@ -1,6 +1,7 @@
 """Files that are whole or absent, the layout of a results folder, its CSV tables and their one schema."""
 
 from benchmark.disk.files import (
+    CHECKSUMS,
     OLD,
     PARTIAL,
     UNREADABLE,

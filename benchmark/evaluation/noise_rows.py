@@ -106,7 +106,7 @@ def _hardness(unit: Unit, key: AnswerKey, sources: Sources, is_slow: bool) -> np
     with suppress(*UNREADABLE), open_arrays(file) as arrays:
         if np.array_equal(arrays["labels"], labels):
             return arrays["hardness"]
-    if not is_slow:
+    if not is_slow or not sources.store(unit).exists():
         return None
     features_ND = embeddings(open_store(sources.store(unit), unit.info)[:1])
     probabilities_NK = held_out_probabilities(features_ND, labels, unit.info.num_classes)

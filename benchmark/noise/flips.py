@@ -22,11 +22,16 @@ FORMAT = "LiNC-Bench flips 1"
 
 def write_flips(path: Path, samples: Samples, about: Mapping[str, Json], wrong: WrongLabels) -> None:
     """`about` is what people read: data set, kind, rate and seed. Replaced images are listed, and not read again."""
+    write_json(path, {"format": FORMAT, **about, **content_of(samples, wrong)})
+
+
+def content_of(samples: Samples, wrong: WrongLabels) -> dict[str, Json]:
+    """What follows from the labels, with its digest."""
     flips = {split: _flips(labels, wrong.given[split]) for split, labels in samples.by_split(samples.labels).items()}
     content = {"classes": samples.num_classes, "correct_labels": labels_digest(samples), "flips": flips}
     if wrong.replaced is not None:
         content["replaced"] = {split: _replaced(number_N) for split, number_N in wrong.replaced.items()}
-    write_json(path, {"format": FORMAT, **about, **content, "digest": digest_of(content)})
+    return content | {"digest": digest_of(content)}
 
 
 def labels_digest(samples: Samples) -> str:

@@ -95,9 +95,7 @@ class RunRecord:
             if array.ndim != 3 or array.shape[1] != len(labels):
                 raise LincBenchError(f"{key} has shape {array.shape}; expected (epochs, {len(labels)}, classes).")
             if bad := int((~np.isfinite(array)).any(axis=-1).sum()):
-                raise LincBenchError(
-                    f"{key} has {bad:,} rows with numbers that are not finite; leave these samples out."
-                )
+                raise LincBenchError(f"{key} has {bad:,} rows that are not finite; leave these samples out.")
         shapes = {array.shape for array in logits.values()}
         if len(shapes) > 1:
             raise LincBenchError("train_logits and eval_logits differ in shape; both are epochs × samples × classes.")

@@ -79,7 +79,8 @@ def _units_without_inputs(plan: Plan) -> list[Unit]:
 def _can_find_duplicates(info: DatasetInfo, sources: Sources) -> bool:
     """Whether they are unknown, as in a folder of an earlier version, and the images are here."""
     is_known = read_duplicates(duplicates_file(sources.results, info), info.sizes) is not None
-    return not is_known and missing_file(sources.datasets[info], sources.data_root) is None
+    is_here = info in sources.datasets and missing_file(sources.datasets[info], sources.data_root) is None
+    return is_here and not is_known
 
 
 def _has_labels(results: ResultsFolder, noise_id: str) -> bool:

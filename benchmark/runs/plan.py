@@ -49,8 +49,8 @@ class Sources:
         return self.results.scores(unit.run_id, detector_id(detector))
 
     def dataset(self, unit: Unit) -> str:
-        """The name or path that loads the unit's data set."""
-        return self.datasets[unit.info]
+        """The name or path that loads the unit's data set; its name alone where there are only its records."""
+        return self.datasets.get(unit.info, unit.info.name)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Looking after a results folder: status, integrity checks, and verification of committed rows."""
+"""Looking after a results folder: status, integrity checks, verification of committed rows, and packs of runs."""
