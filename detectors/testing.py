@@ -85,10 +85,8 @@ def _scores(detector: Detector, record: RunRecord) -> np.ndarray:
     assert scores.shape == (n,), f"score() returned shape {scores.shape}; return one number per sample, ({n},)."
     assert scores.dtype == np.float64, f"score() returned {scores.dtype}; convert with .astype(np.float64)."
     bad = np.count_nonzero(~np.isfinite(scores))
-    assert bad == 0, (
-        f"on a record of {record.epochs} epochs, {bad} of {n} scores are NaN or infinite; guard logarithms and "
-        "divisions, and cope with runs that are shorter than a field of yours."
-    )
+    of = f"{bad} of {n} scores are NaN or infinite on a record of {record.epochs} epochs"
+    assert bad == 0, f"{of}; guard logarithms and divisions, and cope with short runs."
     return scores
 
 
@@ -115,9 +113,8 @@ def _json_round_trip(detector: Detector) -> None:
     try:
         settings = json.loads(json.dumps(settings_of(detector), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise AssertionError(
-            f"its fields cannot be written as JSON ({error}); use numbers, strings, tuples."
-        ) from error
+        why = f"its fields cannot be written as JSON ({error}); use numbers, strings, tuples."
+        raise AssertionError(why) from error
     again = _rebuilt(detector, settings)
     assert again == detector, f"rebuilt from its JSON it is {again}, not {detector}; use numbers, strings and tuples."
 

@@ -207,7 +207,7 @@ def test_fields_of_an_own_detector_are_set_in_brackets(
     assert load_detector(f"{own}:Late(first_epoch=3)", TrainingSettings()).label == "late (first_epoch=3)"
     said = fails("check", f"{own}:Late(first_epoch=30)")
     assert "on a record of 6 epochs" in said
-    assert "shorter than a field of yours" in said
+    assert "cope with short runs" in said
     assert "unexpected keyword argument 'last'" in fails("check", f"{own}:Late(last=3)")
     for wrong in ("Late(3)", "Late(first_epoch=exit())", "Late(first_epoch=", "Late(first_epoch=1))"):
         assert "expected path/to/file.py:Class(field=value, …)" in fails("check", f"{own}:{wrong}")

@@ -48,7 +48,7 @@ class Own(Detector):
         return ({signal},)
 
     def score(self, record):
-        return -record[{signal}].mean(axis=(0, 2)).astype("float64")
+        return record[{signal}]["loss"].mean(axis=0).astype("float64")
 """
 
 
@@ -59,7 +59,7 @@ def pack(quick_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def own_detector(folder: Path, signal: str = "TRAIN_LOGITS") -> str:
+def own_detector(folder: Path, signal: str = "TRAIN_SUMMARY") -> str:
     (folder / "own.py").write_text(OWN.format(imports=signal.partition("(")[0], signal=signal))
     return f"{folder / 'own.py'}:Own"
 
@@ -147,7 +147,7 @@ def test_a_detector_whose_signals_are_missing_is_refused_first(
     name = own_detector(tmp_path, detector) if "(" in detector else detector
     said = fails("run", "--from-pack", pack, "--detector", name, "--results", tmp_path / "r")
     assert "no run of the pack has that" in said
-    assert "standard: eval_logits, train_logits" in said
+    assert "standard: eval_summary, train_summary" in said
     assert not (tmp_path / "r").exists()
 
 
@@ -398,7 +398,7 @@ def arrays_of(**values: object) -> bytes:
 
 
 CONTENTS = {
-    "objects": ("train_logits.npy", array_of([Evil()] * 3)),
+    "objects": ("train_summary.npy", array_of([Evil()] * 3)),
     "given labels of objects": ("given_labels.npy", array_of([Evil()] * 400)),
     "predictions of objects": ("test_predictions.npy", array_of([Evil()])),
     "a pickle": ("trust.npy", pickle.dumps(Evil())),
