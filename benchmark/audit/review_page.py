@@ -103,10 +103,8 @@ class _Samples:
             "id": row["id"],
             "given": self.class_of[row["given"]],
             "suggested": self.class_of[row["suggested"]],
-            "p_wrong": _text(row["p_wrong"], ".0%") if "p_wrong" in row else "",
-            "confidence": _text(row["confidence"], ".0%"),
-            "component": row.get("component", ""),
-            "trust": _text(row.get("trust", math.nan), ".3g"),
+            "p_wrong": _chance(row["p_wrong"]) if "p_wrong" in row else "",
+            "confidence": _chance(row["confidence"]),
             "group": row.get("group", ""),
             "scores": [_text(row[name], ".4g") for name in self.detectors],
             "ranks": [int(row[rank_column(name)]) for name in self.detectors],
@@ -183,6 +181,11 @@ def thumbnail(image: np.ndarray, size: int = 96) -> str:
     written = BytesIO()
     picture.save(written, format="webp", lossless=factor >= 1 and longest <= ENLARGED, quality=QUALITY)
     return base64.b64encode(written.getvalue()).decode()
+
+
+def _chance(value: float) -> str:
+    """Never 0 or 100 %: nothing here is certain."""
+    return ">99 %" if value > 0.99 else "<1 %" if value < 0.01 else f"{value:.0%}".replace("%", " %")
 
 
 def _text(value: float, form: str) -> str:

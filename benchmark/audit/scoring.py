@@ -8,7 +8,7 @@ import numpy as np
 from rich.filesize import decimal
 
 from benchmark.audit.audited_data import AuditedData
-from benchmark.audit.settings import DETECTORS, AuditSettings
+from benchmark.audit.settings import DETECTORS, FEWEST_SAMPLES, AuditSettings
 from benchmark.data.duplicates import Duplicates, known_duplicates
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
@@ -33,9 +33,10 @@ def score_labels(
     if any(unit.info.identity != data.identity for unit in plan.units):
         raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
     seconds, size = estimate(plan, settings.workers)
+    times = 2 if settings.planted and len(data.ids) >= FEWEST_SAMPLES else 1  # the planted copy is trained on, too
     say(
-        f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
-        f"{duration(seconds)} and {decimal(size)} of disk."
+        f"{len(data.ids):,} images of {len(data.class_names)} classes; the audit takes about "
+        f"{duration(times * seconds)} and {decimal(times * size)} of disk."
     )
     if max(data.shape) >= MUCH * settings.backbone.image_size:
         say(_about_larger_images(data, samples, plan, settings, seconds))

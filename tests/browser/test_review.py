@@ -24,7 +24,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from benchmark.audit.apply_review import apply_review, audit_digest
 from benchmark.audit.review_page import Review, original_link, thumbnail, write_review
-from benchmark.counting.certificate import certificate, in_words
+from benchmark.counting.certificate import certificate
+from benchmark.counting.certificate_words import in_words
 from benchmark.counting.review_sample import CODES, drawn_order, edges_of
 from benchmark.data.image_files import FileImages
 from benchmark.disk.spreadsheets import as_csv, restored
