@@ -30,8 +30,8 @@ from benchmark.identity import Json
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 SHOWN_TWINS = 4  # of a sample whose duplicates have other labels
 WHY_TWIN = {True: "The same image with another label", False: "Nearly the same image with another label"}
-ENLARGED = 96  # pixels that small images are enlarged to
-QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
+SMALL = 96  # pixels up to which nothing is lost by compression
+QUALITY = 85  # of others
 # What templates/review.html and review.js read. A sample may have `twins`, duplicates with another label: a list of
 # {"id", "given" (a class number, as of samples), "thumbnail", "why" (the heading that they stand under)}.
 Review = dict[str, Json]
@@ -76,6 +76,7 @@ def make_review(
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
         "reliability": reliability_diagram(planted) if planted else "",
+        "checked_to": f"{max(row['predicted'] for row in planted.reliability):.0%}" if planted else "",
     }
 
 
@@ -169,17 +170,14 @@ def original_link(images: Images, number: int, folder: Path) -> str:
 
 
 def thumbnail(image: np.ndarray, size: int = 96) -> str:
-    """An 8-bit grey or RGB image as a WebP in base 64, with no side longer than `size`.
-
-    A small image is enlarged by a whole factor, without loss, so that its pixels are visible.
-    """
+    """An 8-bit grey or RGB image as a WebP in base 64, with no side longer than `size`."""
     picture = Image.fromarray(image[..., 0] if image.shape[2:] == (1,) else image)
     longest = max(picture.size)
-    factor = max(1, min(size, ENLARGED) // longest) if longest <= size else size / longest
-    width, height = (max(1, round(side * factor)) for side in picture.size)
-    picture = picture.resize((width, height), Image.Resampling.NEAREST if factor >= 1 else Image.Resampling.LANCZOS)
+    if longest > size:
+        width, height = (max(1, round(side * size / longest)) for side in picture.size)
+        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
     written = BytesIO()
-    picture.save(written, format="webp", lossless=factor >= 1 and longest <= ENLARGED, quality=QUALITY)
+    picture.save(written, format="webp", lossless=longest <= min(size, SMALL), quality=QUALITY)
     return base64.b64encode(written.getvalue()).decode()
 
 

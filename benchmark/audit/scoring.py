@@ -34,10 +34,8 @@ def score_labels(
         raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
     seconds, size = estimate(plan, settings.workers)
     times = 2 if settings.planted and len(data.ids) >= FEWEST_SAMPLES else 1  # the planted copy is trained on, too
-    say(
-        f"{len(data.ids):,} images of {len(data.class_names)} classes; the audit takes about "
-        f"{duration(times * seconds)} and {decimal(times * size)} of disk."
-    )
+    needed = f"; the audit takes about {duration(times * seconds)} and {decimal(times * size)} of disk"
+    say(f"{len(data.ids):,} images of {len(data.class_names)} classes{needed if seconds else ''}.")
     if max(data.shape) >= MUCH * settings.backbone.image_size:
         say(_about_larger_images(data, samples, plan, settings, seconds))
     with make_executor(settings.workers) as executor:

@@ -8,8 +8,8 @@ together, with a probability of at least 1 − LEVEL. All bounds here are bounds
 Other decisions are facts: they narrow the set and need no probability. (confseq has no bounds for strata, and needs a
 C++ library to install.)
 
-The review page runs this file and certificate_words.py too, translated to JavaScript. So they have numbers, lists and loops only, and no arithmetic
-but + − × ÷, which both languages round alike: page and Python agree to the last digit.
+The review page runs this file and certificate_words.py too, translated to JavaScript. So they have numbers, lists and
+loops only, and no arithmetic but + − × ÷, which both languages round alike: page and Python agree to the last digit.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """The random sample of a review, drawn beforehand, and the certificate of the decisions so far."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -66,5 +66,5 @@ def as_javascript() -> str:
     """certificate.py and certificate_words.py for a page, as one script."""
     from pscript import py2js
 
-    texts = [Path(module.__file__).read_text(encoding="utf-8") for module in (certificate, certificate_words)]
-    return f"{py2js(re.sub(r'^from .*', '', chr(10).join(texts), flags=re.MULTILINE))}\n"
+    text = inspect.getsource(certificate) + inspect.getsource(certificate_words)
+    return f"{py2js(re.sub(r'^from .*', '', text, flags=re.MULTILINE))}\n"
