@@ -117,6 +117,8 @@ def test_written_files_name_the_audit_and_its_settings(audited: tuple[Path, set[
     assert list(written) == list(found.samples)
     assert list(written["id"]) == list(found.samples["id"])
     about = json.loads((folder / "out" / "audit.json").read_text())
+    page = (folder / "out" / "audit.html").read_text()
+    assert f"{COUNT} images, EfficientNet-Lite0 at 32 px; all are shown, 600 of them in a random order." in page
     digest = audit_digest(written)
     assert about["audit"] == digest
     assert about["seeds"] == [0]

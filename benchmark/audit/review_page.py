@@ -76,7 +76,9 @@ def make_review(
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
         "reliability": reliability_diagram(planted) if planted else "",
-        "checked_to": f"{max(row['predicted'] for row in planted.reliability):.0%}" if planted else "",
+        "checked_to": f"{max(row['predicted'] for row in planted.reliability):.0%}".replace("%", " %")
+        if planted
+        else "",
     }
 
 
@@ -144,7 +146,7 @@ def reliability_diagram(planted: Planted) -> str:
         f'<path d="M0 0V{size}H{size}M0 {size}L{size} 0" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{dots}'
         f'{ends}{most:.0%}</text><text x="0" y="{size + 14}">0%</text><text x="{size / 2}" y="{size + 28}" '
         f'text-anchor="middle">predicted</text><text transform="translate(-8 {size / 2}) rotate(-90)" '
-        'text-anchor="middle">planted</text></svg>'
+        'text-anchor="middle">made wrong</text></svg>'
     )
 
 

@@ -119,10 +119,10 @@ def write_page(
 
 def _pages(size: int, shown: int) -> str:
     """What the page has of so many images."""
-    drawn = f"{len(drawn_order(size)):,}"
+    drawn = len(drawn_order(size))
     if shown >= size:
-        return f"all are shown, {drawn} of them in a random order, too"
-    return f"the {shown:,} most suspicious are shown, and {drawn} of all in a random order"
+        return f"all are shown, {f'{drawn:,} of them' if drawn < size else 'by suspicion or'} in a random order"
+    return f"the {shown:,} most suspicious are shown, and {drawn:,} of all in a random order"
 
 
 def check_folder(folder: Path, data: AuditedData) -> None:

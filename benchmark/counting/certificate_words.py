@@ -9,6 +9,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}s"
 
 
+FEWEST = 30  # decisions on the random sample; an estimate by fewer would be far off too often
 FEW, ENOUGH = 100, 200  # decisions on the random sample that are worth planning: see the trials in results/README.md
 
 
@@ -38,7 +39,7 @@ def in_words(decisions: list[int], edges: list[int], order: list[int]) -> list[s
         f"{proved['low']} to {proved['high']} of {size} labels are wrong, with 95 % confidence, after "
         f"{counted(sampled, 'decision')} on the random sample. Found so far: {proved['found']}.",
     ]
-    if proved["about"] >= 0:
+    if proved["about"] >= 0 and sampled >= FEWEST:
         unsure = ""
         if proved["unresolved"] > 0:
             unsure = f" ({proved['unresolved']} unsure left out)"

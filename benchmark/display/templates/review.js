@@ -283,6 +283,7 @@ function onKey(event) {
   event.preventDefault();
 }
 
+at("before").open = !matchMedia("(max-height: 50rem)").matches;
 makeClassButtons();
 makeDetectorRows();
 const buttons = new Map([...document.querySelectorAll("[data-key]")].map((button) => [button.dataset.key, button]));
