@@ -235,7 +235,8 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     path = str(write_csv(tmp_path))
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
     printed = capsys.readouterr()
-    assert "Flag rates by class and group: shares among the first" in printed.out
+    assert "Flag rates by class and group" in printed.out
+    assert "Flagged: the first " in printed.out
     assert "other label suggested" not in printed.out, "it is no error rate; rates.csv has it"
     assert "parameters" not in printed.err
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
@@ -531,7 +532,7 @@ def test_a_review_of_the_random_sample_tells_how_many_labels_are_wrong(
     told = " ".join(capsys.readouterr().out.split())
     assert f"{proved['low']} to {proved['high']} of {COUNT} labels are wrong, with 95 % confidence" in told
     assert f"Estimate: about {proved['about']} of {COUNT}, from {proved['wrong']} wrong labels in the sample" in told
-    places = [told.index(word) for word in ("Labels: ", " with 95 % confidence", "Labels that were kept or changed")]
+    places = [told.index(word) for word in ("Labels: ", " with 95 % confidence", "Kept and changed labels")]
     assert places == sorted(places), "the file and what is proved come first"
     assert "%" not in told[places[-1] :], "counts: most reviewed images are no random sample"
     shuffled = rows.sample(frac=1, random_state=0)  # as a spreadsheet may sort it

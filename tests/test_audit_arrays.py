@@ -65,7 +65,7 @@ def test_any_of_the_arrays_will_do(given: tuple[str, ...], tmp_path: Path, monke
         assert roc_auc_score(is_wrong, rows[name]) > 0.8, "higher is more suspicious"
     said = " ".join(found.sentences)
     assert "No p_wrong: only an audit that trains, on 200 images or more" in said
-    assert ("Write decisions.csv by hand" in said) == ("images" not in given)
+    assert ("write decisions.csv by hand" in said) == ("images" not in given)
     for name in SOURCES:
         assert (f"No {name}: " in said) == (name not in given)
     assert ("no page with pictures, no duplicates by pixels" in said) == ("images" not in given)

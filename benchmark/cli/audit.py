@@ -33,7 +33,8 @@ def audit_labels(options: argparse.Namespace) -> int:
     if flagged := audited.errors.at_least:
         shares = audited.rates["flagged"].map("{:.1%}".format)
         rates = audited.rates[["of", "which", "samples"]].assign(flagged=shares)
-        print_table(f"Flag rates by class and group: shares among the first {flagged:,} of the list", rates)
+        print_table("Flag rates by class and group", rates)
+        say(f"Flagged: the first {flagged:,} of the list, since so many are wrong at least.")
     for sentence in audited.sentences:
         say(sentence)
     folder = audited.folder
@@ -49,9 +50,8 @@ def apply_decisions(options: argparse.Namespace) -> int:
     for sentence in (f"{applied.sentence} Labels: {out}", *applied.proved):
         say(sentence)
     if len(applied.counts):
-        print_table(
-            "Labels that were kept or changed, by given class and group: counts, not error rates", applied.counts
-        )
+        print_table("Kept and changed labels", applied.counts)
+        say("These are counts, not error rates: images chosen by suspicion are wrong more often.")
     return 0
 
 

@@ -47,7 +47,7 @@ function exportDecisions() {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   isSafe = true;
-  say(`${decided.size} decisions exported as ${link.download} into your browser's downloads; next: linc-bench apply-review audit.csv ${link.download}`);
+  say(`${decided.size} decision${decided.size === 1 ? "" : "s"} exported as ${link.download} into your browser's downloads; next: linc-bench apply-review audit.csv ${link.download}`);
 }
 
 const statesOf = (number) => (decided.has(number) ? ["reviewed", ...(differs(number) ? ["disagreement"] : [])] : ["not reviewed"]);
