@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 from urllib.parse import unquote
@@ -94,10 +95,12 @@ def test_the_number_of_wrong_labels_is_estimated(audited: tuple[Path, set[str], 
     errors = audited[2].errors
     assert errors.is_evidence
     assert 0 < errors.at_least <= WRONG
-    assert (
-        f"At least {errors.at_least} of {COUNT} labels are wrong (95 % confidence, less on small, hard data). About"
-        in errors.sentence
+    assert errors.sentence.startswith(
+        f"At least {errors.at_least} of {COUNT} labels are wrong (95 % confidence); about"
     )
+    assert "; no upper bound without a review." in errors.sentence
+    assert "With fewer than 1,000 images, this lower bound" in errors.sentence
+    assert "With fewer" not in replace(errors, samples=1000).sentence
 
 
 def test_unreadable_images_are_listed_and_the_rest_is_audited(audited: tuple[Path, set[str], Audit]) -> None:
@@ -114,6 +117,8 @@ def test_written_files_name_the_audit_and_its_settings(audited: tuple[Path, set[
     assert list(written) == list(found.samples)
     assert list(written["id"]) == list(found.samples["id"])
     about = json.loads((folder / "out" / "audit.json").read_text())
+    page = (folder / "out" / "audit.html").read_text()
+    assert f"{COUNT} images, EfficientNet-Lite0 at 32 px; all are shown, 600 of them in a random order." in page
     digest = audit_digest(written)
     assert about["audit"] == digest
     assert about["seeds"] == [0]
@@ -144,7 +149,10 @@ def test_planted_errors_tell_how_likely_labels_are_wrong(audited: tuple[Path, se
     assert sum(about["weights"].values()) == pytest.approx(1)
     assert sum(row["samples"] for row in about["reliability"]) == COUNT
     page = (folder / "out" / "audit.html").read_text()
-    assert f'"p_wrong": "{chance[0]:.0%}'.replace("%", " %") in page
+    assert r'"p_wrong": "\u003e99 %"' in page, "more than 99 %: no certainty"
+    assert '"p_wrong": "100 %"' not in page
+    assert "Check: 50 labels were made wrong in a copy; " in found.planted.sentence
+    assert "(by chance: 4)" in found.planted.sentence
     assert page.count("<circle") == len(about["reliability"])
 
 
@@ -186,6 +194,9 @@ def test_a_csv_gives_ids_paths_and_groups_and_lists_what_cannot_be_audited(tmp_p
     assert data.ids == tuple(f"sample {number}" for number in range(COUNT))
     assert data.paths == tuple(f"{number}.png" for number in range(COUNT))
     assert set(data.groups) == {"A", "B"}
+    assert data.folds == ""
+    folds = read_audited_data(tmp_path / "list.csv", fold_column="site").folds
+    assert folds == "2 values of site, each in one fold of the held-out classifiers."
     (lost, why), (unlabelled, reason) = data.unreadable
     assert (lost, unlabelled) == ("lost", "unlabelled")
     assert "'missing.png' in line 702 of" in why
@@ -207,8 +218,9 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     command = ["--image-size", "32", "--workers", "1", "--shown", "50"]
     assert main(["audit", str(odd_or_even), "--out", str(tmp_path / "npz"), "--seeds", "2", *command]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "1,797 images of 2 classes; training takes about" in printed
-    assert "No label is proved wrong without a review" in printed
+    assert "1,797 images of 2 classes; the audit takes about" in printed
+    assert "No label is proved wrong; about" in printed
+    assert "Flag rates" not in printed, "nothing is flagged for certain"
     rows = pd.read_csv(tmp_path / "npz" / "audit.csv").set_index("id")
     assert set(rows.index.str.split("/").str[0]) == {"train", "val", "test"}
     assert not (tmp_path / "npz" / "unreadable.csv").exists()
@@ -222,7 +234,11 @@ def test_an_npz_and_a_csv_with_groups_by_the_command(
     assert json.loads((tmp_path / "npz" / "audit.json").read_text())["seeds"] == [0, 1]
     path = str(write_csv(tmp_path))
     assert main(["audit", path, "--out", str(tmp_path / "csv"), "--group", "site", *command]) == 0
-    assert "Flag rates by class and group" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "Flag rates by class and group" in printed.out
+    assert "Flagged: the first " in printed.out
+    assert "other label suggested" not in printed.out, "it is no error rate; rates.csv has it"
+    assert "parameters" not in printed.err
     rates = pd.read_csv(tmp_path / "csv" / "rates.csv")
     of_groups = rates[rates["of"] == "group"].set_index("which")["flagged"]
     assert list(of_groups.index) == ["A", "B"]
@@ -254,7 +270,12 @@ def test_data_that_cannot_be_audited_are_refused_with_a_reason(fails: Callable[.
     bad = folder_of(made("bad"), ["a", "b"], 20)
     for path in bad.rglob("*.png"):
         path.write_bytes(b"nothing")
-    assert "None of the 40 images of bad can be read. The first:" in fails("audit", bad)
+    assert "None of the 40 images of bad can be audited. The first:" in fails("audit", bad)
+    elsewhere = made("elsewhere") / "list.csv"
+    elsewhere.write_text("path,label\n" + "".join(f"{path},a\n" for path in sorted(bad.rglob("*.png"))))
+    said = fails("audit", elsewhere)
+    assert f"leaves the folder of the CSV, {elsewhere.parent}. Paths are relative to the CSV" in said
+    assert f"Move it to {bad / 'a'}, or to a folder above it" in said
     twice = folder_of(made("twice"), ["a", "b"], 30) / "list.csv"
     twice.write_text("path,label\na/1.png,a\nb/1.png,b\na/1.png,b\n")
     assert "'a/1.png' is the id of more than one image of list" in fails("audit", twice)
@@ -416,20 +437,22 @@ def test_no_evidence_without_wrong_labels_or_with_few_samples() -> None:
     found = count_errors(probabilities, labels)
     assert not found.is_evidence
     assert found.sentence.startswith(
-        "No label is proved wrong without a review. About 0 are, if errors are spread evenly; "
+        "No label is proved wrong; about 0 if errors are spread evenly, possibly more; no "
     )
     assert "no evidence" not in found.sentence.lower(), "it might stand beside a list whose head is plainly wrong"
     assert "at most" not in found.sentence
     few = count_errors(probabilities[:60], (labels[:60] + 1) % 3)
     assert (few.is_known, few.is_evidence) == (False, False)
-    assert few.sentence.startswith("60 images are too few for an estimate; 500 are needed. ")
+    assert few.sentence.endswith(" 60 images are too few for an estimate; 500 are needed.")
 
 
 def test_labels_that_copies_contradict_are_wrong_for_certain() -> None:
     assert ErrorCount(600, 0.05, 0.02, provable=3).at_least == 12
     assert ErrorCount(600, 0.05, 0.0, provable=3).at_least == 3
     few = ErrorCount(60, 0.0, 0.0, provable=1)
-    assert few.sentence.startswith("At least 1 of 60 labels is wrong: copies of an image have different labels. ")
+    assert few.sentence.startswith(
+        "At least 1 of 60 labels is wrong (copies of an image have different labels); no upper"
+    )
     assert "95 %" not in ErrorCount(600, 0.05, 0.0, provable=3).sentence
 
 
@@ -474,13 +497,13 @@ def test_decisions_become_labels(
     assert labels.loc[third["id"], "label"] == third["given"], "who is not sure changes nothing"
     untouched = labels.drop([first["id"]])
     assert (untouched["label"] == untouched["given"]).all()
-    rates = apply_review(table, [decisions], tmp_path / "labels.csv").rates.set_index("of")
-    assert rates.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
+    counts = apply_review(table, [decisions], tmp_path / "labels.csv").counts.set_index("of")
+    assert counts.loc["all", ["judged", "wrong"]].tolist() == [2, 1]
     assert not (tmp_path / "labels.1.csv").exists(), "the same decisions again are no other review"
     before = (tmp_path / "labels.csv").read_bytes()
     write_decisions(decisions, table, [(third["id"], third["given"], "ambiguous", "")])
     later = apply_review(table, [decisions], tmp_path / "labels.csv")
-    assert later.rates.empty, "nothing was judged"
+    assert later.counts.empty, "nothing was judged"
     assert later.earlier is not None
     assert later.earlier.read_bytes() == before, "no review is lost"
     assert str(later.earlier) in later.sentence
@@ -508,6 +531,10 @@ def test_a_review_of_the_random_sample_tells_how_many_labels_are_wrong(
     assert proved["high"] - proved["low"] < 0.25 * COUNT
     told = " ".join(capsys.readouterr().out.split())
     assert f"{proved['low']} to {proved['high']} of {COUNT} labels are wrong, with 95 % confidence" in told
+    assert f"Estimate: about {proved['about']} of {COUNT}, from {proved['wrong']} wrong labels in the sample" in told
+    places = [told.index(word) for word in ("Labels: ", " with 95 % confidence", "Kept and changed labels")]
+    assert places == sorted(places), "the file and what is proved come first"
+    assert "%" not in told[places[-1] :], "counts: most reviewed images are no random sample"
     shuffled = rows.sample(frac=1, random_state=0)  # as a spreadsheet may sort it
     write_list(tmp_path / "audit.csv", shuffled)
     again = apply_review(tmp_path / "audit.csv", [decisions], tmp_path / "again.csv").proved
@@ -578,6 +605,7 @@ def test_invalid_decisions_are_refused_with_a_reason(
     assert "has no column audit, id, given, decision, label" in said
     assert "Separate columns by commas." in said
     assert "does not exist" in fails("apply-review", table, tmp_path / "none.csv")
+    assert f"Did you mean {table}?" in fails("apply-review", table.parent, decisions)
     digest = audit_digest(found.samples)
     decisions.write_text(f"audit,id,given,decision,label\n{digest},x,y,keep,y,\n")
     assert "more cells than its header" in fails("apply-review", table, decisions)
@@ -604,8 +632,8 @@ def test_who_relabels_to_the_given_label_keeps_it(
     write_decisions(two, table, [(row["id"], row["given"], "keep", "")])
     assert main(["apply-review", str(table), str(one), str(two), "--out", str(tmp_path / "labels.csv")]) == 0
     assert "labels reviewed: 1 keep, 0 relabel" in capsys.readouterr().out
-    rates = apply_review(table, [one, two], tmp_path / "labels.csv").rates.set_index("of")
-    assert rates.loc["all", ["judged", "wrong"]].tolist() == [1, 0]
+    counts = apply_review(table, [one, two], tmp_path / "labels.csv").counts.set_index("of")
+    assert counts.loc["all", ["judged", "wrong"]].tolist() == [1, 0]
 
 
 def test_decisions_may_come_from_a_spreadsheet(audited: tuple[Path, set[str], Audit], tmp_path: Path) -> None:
@@ -624,5 +652,5 @@ def test_decisions_may_come_from_a_spreadsheet(audited: tuple[Path, set[str], Au
     saved.write_bytes("\r\n".join(lines).encode("utf-8-sig"))
     expected, read = (apply_review(table, [file], tmp_path / "labels.csv") for file in (plain, saved))
     pd.testing.assert_frame_equal(read.labels, expected.labels)
-    pd.testing.assert_frame_equal(read.rates, expected.rates)
+    pd.testing.assert_frame_equal(read.counts, expected.counts)
     assert (read.labels["decision"] == "relabel").sum() == 1

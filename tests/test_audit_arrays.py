@@ -1,5 +1,6 @@
 """Audits of arrays: held-out probabilities, embeddings and images, or any of them, give the same files as an audit."""
 
+import inspect
 import json
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+import benchmark.audit
 from benchmark.audit import audit_arrays
 from benchmark.audit.apply_review import apply_review, audit_digest
 from benchmark.audit.from_arrays import BY_EMBEDDING, MARGIN
@@ -62,6 +64,8 @@ def test_any_of_the_arrays_will_do(given: tuple[str, ...], tmp_path: Path, monke
     for name in names:
         assert roc_auc_score(is_wrong, rows[name]) > 0.8, "higher is more suspicious"
     said = " ".join(found.sentences)
+    assert "No p_wrong: only an audit that trains, on 200 images or more" in said
+    assert ("write decisions.csv by hand" in said) == ("images" not in given)
     for name in SOURCES:
         assert (f"No {name}: " in said) == (name not in given)
     assert ("no page with pictures, no duplicates by pixels" in said) == ("images" not in given)
@@ -98,6 +102,11 @@ def test_without_probabilities_they_are_held_out_on_the_embeddings() -> None:
     np.testing.assert_allclose(rows["confidence"], expected.max(axis=1))
     others = held_out_probabilities(embeddings, LABELS, CLASSES, 0)
     assert not np.allclose(rows["confidence"], others.max(axis=1)), "folds matter"
+
+
+def test_help_shows_what_can_be_given() -> None:
+    for function, named in ((benchmark.audit.audit, "fold_by"), (audit_arrays, "groups")):
+        assert named in inspect.signature(function).parameters
 
 
 def test_nothing_is_written_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,14 @@ from benchmark.counting.certificate import (
     WRONG,
     bounds,
     certificate,
+    estimate,
     farthest,
     places_for,
     profile,
     start_of,
     weight,
 )
+from benchmark.counting.certificate_words import in_words
 
 
 @given(st.integers(1, 30), st.data())
@@ -166,6 +168,58 @@ def test_facts_that_speak_against_skipped_labels_being_right_do_not_narrow_the_r
     assert after[0][0] == decisions[:100].count(WRONG)
     assert after[0][2] <= before[0][2] + 3, "the lower bound of the rest stays"
     assert after[1][2] >= before[1][2] - 3, "and so does the upper one"
+
+
+@pytest.mark.parametrize(("in_first", "below"), [(30, 0), (5, 40), (20, 90)])
+def test_the_estimate_is_right_on_average_and_lies_within_the_bounds(in_first: int, below: int) -> None:
+    truth = [WRONG] * in_first + [RIGHT] * (40 - in_first) + [WRONG] * below + [RIGHT] * (360 - below)
+    generator, found = random.Random(0), []
+    for _ in range(200):
+        order, decisions = drawn_order((40, 360), generator), [UNDECIDED] * 400
+        for place in order[:60]:
+            decisions[place] = truth[place]
+        proved = certificate(decisions, [40, 400], order)
+        assert proved["low"] <= proved["about"] <= proved["high"]
+        assert proved["wrong"] == sum(decisions[place] == WRONG for place in order[:60])
+        found.append(proved["about"])
+    assert np.mean(found) == pytest.approx(in_first + below, abs=3 * np.std(found) / 200**0.5 + 0.5)
+
+
+def test_the_estimate_weights_strata_by_their_size_and_leaves_out_unresolved_labels() -> None:
+    order, edges = [0, 10, 11, 1, 12, 13], [10, 100]
+    decisions = [UNDECIDED] * 100
+    for place, decision in zip(order, [WRONG, RIGHT, WRONG, UNRESOLVED, RIGHT, RIGHT], strict=True):
+        decisions[place] = decision
+    assert estimate(decisions, edges, order, 6, 0, 100) == [10 + 22 + 1, 2, 1], "10 of 10, and a quarter of 90: 22.5"
+    assert estimate(decisions, edges, order, 1, 0, 100)[0] == -1, "nothing of the second stratum is known"
+    assert estimate(decisions, edges, order, 6, 40, 100)[0] == 40, "no estimate contradicts facts"
+
+
+def test_what_is_said_has_an_estimate_plurals_and_nothing_that_is_empty() -> None:
+    order, edges, decisions = drawn_order((90, 810), random.Random(0)), [90, 900], [UNDECIDED] * 900
+    (said,) = in_words(decisions, edges, order)
+    assert said.endswith("decide on the random sample, in its order: 100 to 200 decisions.")
+    decisions[order[0]] = RIGHT
+    said = " ".join(in_words(decisions, edges, order))
+    assert "after 1 decision on" in said
+    assert "Worth planning: 99 to 199 more decisions on the random sample." in said
+    for place in order[:29]:
+        decisions[place] = RIGHT
+    assert "Estimate" not in " ".join(in_words(decisions, edges, order)), "too few decisions"
+    for turn, place in enumerate(order[:41]):
+        decisions[place] = (WRONG, RIGHT, RIGHT, RIGHT, UNRESOLVED)[turn % 5]
+    said = " ".join(in_words(decisions, edges, order))
+    found = certificate(decisions, edges, order)
+    assert f"Estimate: about {found['about']} of 900, from 9 wrong labels in the sample (8 unsure left out)." in said
+    assert "are among the first" not in said, "nearly the whole list"
+    assert " 0 %" not in said
+    for place in order[:300]:
+        decisions[place] = WRONG if place < 70 else RIGHT
+    said = " ".join(in_words(decisions, edges, order))
+    assert said.endswith(" % of all wrong labels.")
+    everything = [WRONG] * 70 + [RIGHT] * 830
+    assert "At least 90 % of all wrong labels are among the first 63 of" in in_words(everything, edges, order)[3]
+    assert "90 %" not in " ".join(in_words([RIGHT] * 900, edges, order)), "there are none"
 
 
 def test_facts_that_contradict_the_sample_leave_only_facts() -> None:

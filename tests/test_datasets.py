@@ -311,8 +311,8 @@ def test_folders_that_cannot_be_read_are_an_error_not_an_empty_class(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ("../outside.png,a", "leaves its folder"),
-        ("/etc/hostname,a", "leaves its folder"),
+        ("../outside.png,a", "leaves the folder of the CSV"),
+        ("/etc/hostname,a", r"Move it to /etc, or to a folder above it"),
         ("nowhere.png,a", r"'nowhere.png' in line 2 of .* does not exist; expected a file"),
         ("nowhere/../in.png,a", r"'nowhere/../in.png' in line 2 of .* does not exist; expected a file"),
         ("in.png,", "has no label"),

@@ -380,7 +380,7 @@ def test_no_name_in_an_audit_is_read_as_something_else(tmp_path: Path) -> None:
     (tmp_path / "decisions.csv").write_text(as_csv(decisions))
     applied = apply_review(tmp_path / "audit.csv", [tmp_path / "decisions.csv"], tmp_path / "labels.csv")
     assert applied.labels["label"].tolist() == others
-    assert set(applied.rates.loc[applied.rates["of"] == "group", "which"]) == set(ODD)
+    assert set(applied.counts.loc[applied.counts["of"] == "group", "which"]) == set(ODD)
     assert (tmp_path / "labels.csv").read_text().splitlines()[1] == "nan,NA,nan,relabel,nan"
 
 

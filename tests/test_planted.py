@@ -145,7 +145,8 @@ def test_the_sentence_counts_planted_errors_at_the_top() -> None:
     is_planted = np.array([True, True, True, False, False, False, False, False])
     assert planted.found_in_list(is_planted, np.array([0, 3, 1, 4, 5, 2, 6, 7])) == (2, 3)
     found = replace(judge(*made_up(0.0, 0)[:3], 0), count=54, in_first=41, in_twice=51)
-    assert found.sentence == "On 54 planted errors: 41 are among the first 54 of the list, 51 among the first 108."
+    said = "41 of them are among the first 54 of its list (by chance: 1), 51 among the first 108."
+    assert found.sentence == f"Check: 54 labels were made wrong in a copy; {said}"
     assert "p_wrong" not in found.as_json
 
 

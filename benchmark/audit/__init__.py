@@ -1,23 +1,20 @@
 """Auditing your own data: rank labels, review them on a page, apply the review."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from benchmark.audit.run_audit import Audit
-
-
-def audit(path: Path | str, out: Path | str | None = None, **options: Any) -> "Audit":
-    """Ranks every label of a folder, a CSV or an .npz; `run_audit.audit` has the options."""
-    from benchmark.audit import run_audit  # loads torch
-
-    return run_audit.audit(path, out, **options)
+    from benchmark.audit.from_arrays import audit_arrays as audit_arrays
+    from benchmark.audit.run_audit import audit as audit
 
 
-def audit_arrays(labels: "ArrayLike", **options: Any) -> "Audit":
-    """Ranks labels by held-out probabilities, embeddings or images; `from_arrays.audit_arrays` has the options."""
-    from benchmark.audit import from_arrays
+def __getattr__(name: str) -> Any:
+    """`audit` and `audit_arrays`, imported when they are asked for: they load torch."""
+    if name == "audit":
+        from benchmark.audit.run_audit import audit
 
-    return from_arrays.audit_arrays(labels, **options)
+        return audit
+    if name == "audit_arrays":
+        from benchmark.audit.from_arrays import audit_arrays
+
+        return audit_arrays
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,7 @@ class Applied:
     """Labels after a review: the given ones, except those that a reviewer changed."""
 
     labels: pd.DataFrame  # id, label, given, decision; in the order of the audit
-    rates: pd.DataFrame  # error rates among the reviewed samples, by given class and group
+    counts: pd.DataFrame  # of judged and of wrong labels, by given class and group
     proved: Sequence[str] = ()  # how many labels are wrong, in sentences
     earlier: Path | None = None  # where the labels of an earlier review with other decisions went
 
@@ -80,7 +80,7 @@ def apply_review(audit_csv: Path, decisions: Sequence[Path], out: Path, say: Cal
     earlier = _set_aside(out) if out.exists() and out.read_text(encoding="utf-8") != text else None
     write_text(out, text)
     judged = labels.assign(is_wrong=labels["decision"] == "relabel")[labels["decision"].isin(["keep", "relabel"])]
-    summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum"), "error rate": ("is_wrong", "mean")}
+    summaries = {"judged": ("is_wrong", "size"), "wrong": ("is_wrong", "sum")}
     return Applied(labels, by_class_and_group(judged, summaries), proved_by(samples, labels["decision"]), earlier)
 
 
@@ -114,7 +114,8 @@ def by_class_and_group(samples: pd.DataFrame, summaries: dict[str, tuple[str, st
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Every cell as text, without rows of empty cells; rows are numbered as lines are, from 2."""
     try:
-        file = regular_file(path)
+        inside = path / "audit.csv"
+        file = regular_file(path, hint=f"Did you mean {inside}?" if inside.is_file() else "Check the path.")
         table = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
     except (ValueError, OSError) as error:
         raise LincBenchError(f"{path} cannot be read as a CSV file ({error}).") from error

@@ -48,6 +48,12 @@ class AuditedData:
     def __post_init__(self) -> None:
         check_title("data set", self.name)
 
+    @property
+    def folds(self) -> str:
+        """What folds keep together, in a sentence, if a column says so."""
+        count = len({*self.kept_together} - {""})
+        return f"{count:,} values of {self.fold_column}, each in one fold of the held-out classifiers." * bool(count)
+
     def write_list(self, folder: Path) -> Path:
         """Writes the samples as a data set of their own, so that workers need not look for images again."""
         images: dict[str, object] = {"npz": str(self.source.absolute())}
@@ -178,8 +184,8 @@ def _rows_of_folder(folder: Path) -> Iterator[_Row]:
                 continue
             name, listed = path.relative_to(folder), image_files.in_source(path.relative_to(folder), folder)
             sample = _Row(name.as_posix(), label, listed, split=root.name if splits else "")
-            is_image = path.suffix.lower() in SUFFIXES
-            no_image = replace(sample, problem="it has no image file extension")
+            is_image = path.suffix.lower() in SUFFIXES or medical_files.is_dicom(path)
+            no_image = replace(sample, problem="it has no image file extension, and is no DICOM file; rename an image")
             yield _with_file(sample, folder, name) if is_image else no_image
 
 
@@ -207,7 +213,7 @@ def _from_rows(source: Path, name: str, listed: Sequence[_Row], report: Report) 
             report(len(rows), len(listed))
     readable = [row for row in rows if not row.problem]
     if not readable:
-        raise LincBenchError(f"None of the {len(rows):,} images of {name} can be read. The first: {rows[0].problem}")
+        raise LincBenchError(f"None of the {len(rows):,} images of {name} can be audited. The first: {rows[0].problem}")
     medical_files.check_one_depth(str(source), {row.id: row.facts.depth for row in readable})
     class_names, labels = image_files.numbered([row.label for row in readable])
     height, width = np.median([row.shape for row in readable], axis=0).astype(int).tolist()

@@ -32,7 +32,7 @@ MARGIN = "normalised margin"  # one minus it, from 0 to 1: confident learning's 
 LEFT_OUT = {
     "probabilities": "No probabilities: those of simple classifiers on the embeddings take their place.",
     "embeddings": "No embeddings: no scores by nearest neighbours.",
-    "images": "No images: no page with pictures, no duplicates by pixels.",
+    "images": "No images: no page with pictures, no duplicates by pixels. To review, write decisions.csv by hand.",
 }
 NO_TRAINING = "No training, since there are probabilities or embeddings: no scores by training."
 

@@ -30,10 +30,10 @@ from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score
 
 from benchmark.audit.audited_data import AuditedData
+from benchmark.audit.settings import FEWEST_SAMPLES
 from benchmark.identity import Json, bytes_digest
 from benchmark.seeds import numpy_generator
 
-FEWEST_SAMPLES = 200  # of fewer, planted errors would be too large a part or too few to learn from
 SHARE, FEWEST, MOST = 0.03, 50, 0.1  # of labels that are planted: a share, no fewer than so many, at most a share
 FOLDS = 5
 EQUALITY = 10.0  # how strongly weights are drawn to their mean
@@ -77,8 +77,10 @@ class Planted:
 
     @property
     def sentence(self) -> str:
-        count, found = self.count, f"{self.in_first:,} are among the first {self.count:,} of the list"
-        return f"On {count:,} planted errors: {found}, {self.in_twice:,} among the first {2 * count:,}."
+        count, by_chance = self.count, self.count**2 / len(self.score)
+        found = f"{self.in_first:,} of them are among the first {count:,} of its list (by chance: {by_chance:.0f})"
+        twice = f"{self.in_twice:,} among the first {2 * count:,}"
+        return f"Check: {count:,} labels were made wrong in a copy; {found}, {twice}."
 
     @property
     def as_json(self) -> dict[str, Json]:

@@ -53,7 +53,7 @@ def rank_labels(
     scores = _with_held_out(scores, probabilities_NK, data.labels)
 
     def of_planted(copy: AuditedData) -> Scores:
-        say("Trains again, with planted errors, for about as long.")
+        say("Trains again, on a copy with some labels made wrong.")
         own = score_labels(copy, results, settings, progress, lambda text: None)[0]
         return _with_held_out(own, held_out(copy, embedding, duplicates, settings, progress)[0], copy.labels)
 

@@ -30,8 +30,8 @@ from benchmark.identity import Json
 EXAMPLES, EXAMPLE_SIZE = 6, 96  # per class; pixels
 SHOWN_TWINS = 4  # of a sample whose duplicates have other labels
 WHY_TWIN = {True: "The same image with another label", False: "Nearly the same image with another label"}
-ENLARGED = 96  # pixels that small images are enlarged to
-QUALITY = 85  # of thumbnails that are smaller than their image; enlarged ones keep every pixel
+SMALL = 96  # pixels up to which nothing is lost by compression
+QUALITY = 85  # of others
 # What templates/review.html and review.js read. A sample may have `twins`, duplicates with another label: a list of
 # {"id", "given" (a class number, as of samples), "thumbnail", "why" (the heading that they stand under)}.
 Review = dict[str, Json]
@@ -76,6 +76,9 @@ def make_review(
         "edges": edges_of(len(ranked)),
         "order": drawn_order(len(ranked)).tolist(),
         "reliability": reliability_diagram(planted) if planted else "",
+        "checked_to": f"{max(row['predicted'] for row in planted.reliability):.0%}".replace("%", " %")
+        if planted
+        else "",
     }
 
 
@@ -103,10 +106,8 @@ class _Samples:
             "id": row["id"],
             "given": self.class_of[row["given"]],
             "suggested": self.class_of[row["suggested"]],
-            "p_wrong": _text(row["p_wrong"], ".0%") if "p_wrong" in row else "",
-            "confidence": _text(row["confidence"], ".0%"),
-            "component": row.get("component", ""),
-            "trust": _text(row.get("trust", math.nan), ".3g"),
+            "p_wrong": _chance(row["p_wrong"]) if "p_wrong" in row else "",
+            "confidence": _chance(row["confidence"]),
             "group": row.get("group", ""),
             "scores": [_text(row[name], ".4g") for name in self.detectors],
             "ranks": [int(row[rank_column(name)]) for name in self.detectors],
@@ -145,7 +146,7 @@ def reliability_diagram(planted: Planted) -> str:
         f'<path d="M0 0V{size}H{size}M0 {size}L{size} 0" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{dots}'
         f'{ends}{most:.0%}</text><text x="0" y="{size + 14}">0%</text><text x="{size / 2}" y="{size + 28}" '
         f'text-anchor="middle">predicted</text><text transform="translate(-8 {size / 2}) rotate(-90)" '
-        'text-anchor="middle">planted</text></svg>'
+        'text-anchor="middle">made wrong</text></svg>'
     )
 
 
@@ -171,18 +172,20 @@ def original_link(images: Images, number: int, folder: Path) -> str:
 
 
 def thumbnail(image: np.ndarray, size: int = 96) -> str:
-    """An 8-bit grey or RGB image as a WebP in base 64, with no side longer than `size`.
-
-    A small image is enlarged by a whole factor, without loss, so that its pixels are visible.
-    """
+    """An 8-bit grey or RGB image as a WebP in base 64, with no side longer than `size`."""
     picture = Image.fromarray(image[..., 0] if image.shape[2:] == (1,) else image)
     longest = max(picture.size)
-    factor = max(1, min(size, ENLARGED) // longest) if longest <= size else size / longest
-    width, height = (max(1, round(side * factor)) for side in picture.size)
-    picture = picture.resize((width, height), Image.Resampling.NEAREST if factor >= 1 else Image.Resampling.LANCZOS)
+    if longest > size:
+        width, height = (max(1, round(side * size / longest)) for side in picture.size)
+        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
     written = BytesIO()
-    picture.save(written, format="webp", lossless=factor >= 1 and longest <= ENLARGED, quality=QUALITY)
+    picture.save(written, format="webp", lossless=longest <= min(size, SMALL), quality=QUALITY)
     return base64.b64encode(written.getvalue()).decode()
+
+
+def _chance(value: float) -> str:
+    """Never 0 or 100 %: nothing here is certain."""
+    return ">99 %" if value > 0.99 else "<1 %" if value < 0.01 else f"{value:.0%}".replace("%", " %")
 
 
 def _text(value: float, form: str) -> str:

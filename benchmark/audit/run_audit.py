@@ -15,8 +15,8 @@ from benchmark.audit.apply_review import audit_digest, by_class_and_group
 from benchmark.audit.audited_data import AuditedData, read_audited_data
 from benchmark.audit.ranking import COMPONENTS, ErrorCount, Planted, Ranked, rank_labels
 from benchmark.audit.review_page import make_review, write_review
-from benchmark.audit.settings import DEFAULT_BACKBONE, checked_settings
-from benchmark.counting.review_sample import with_sample
+from benchmark.audit.settings import DEFAULT_BACKBONE, FEWEST_SAMPLES, checked_settings
+from benchmark.counting.review_sample import drawn_order, with_sample
 from benchmark.disk import UNREADABLE, ResultsFolder, as_csv, read_json, slug, write_json, write_text
 from benchmark.disk.provenance import provenance
 from benchmark.errors import LincBenchError
@@ -27,6 +27,7 @@ from benchmark.wording import network_title
 UNREADABLE_LIST, PAGE = "unreadable.csv", "audit.html"
 WRITTEN = ("audit.json", "audit.csv", PAGE, "rates.csv", UNREADABLE_LIST)
 AS_STORED = "8-bit, as stored"
+NOT_PLANTED = f"No p_wrong: only an audit that trains, on {FEWEST_SAMPLES} images or more, plants errors to learn it."
 RATES = ("flagged", "other label suggested", "in the noisy component")
 
 
@@ -46,7 +47,7 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """What to report first."""
-        sentences = [self.errors.sentence, *([self.planted.sentence] if self.planted else []), *self.notes]
+        sentences = [self.errors.sentence, self.planted.sentence if self.planted else NOT_PLANTED, *self.notes]
         if self.unreadable and self.folder:
             see = self.folder / UNREADABLE_LIST
             sentences.append(f"Images that could not be read: {len(self.unreadable):,} (see {see}).")
@@ -81,8 +82,8 @@ def audit(
         data = read_audited_data(Path(path), group, report, fold_by)
     folder = Path(out) if out is not None else Path("audits", slug(data.name) or "data")
     check_folder(folder, data)
-    if data.shown:
-        say(data.shown)
+    for sentence in filter(None, (data.shown, data.folds)):
+        say(sentence)
     ranked = rank_labels(data, ResultsFolder(folder / "work"), settings, progress, say)
     found = summarised(ranked, data, folder)
     write_audit(found, data, settings.as_json(len(data.ids)))
@@ -106,7 +107,7 @@ def write_page(
     """Of an audit that has a folder."""
     assert found.folder is not None
     lines = [
-        f"{about}; the {min(shown, len(data.ids)):,} most suspicious are shown, and a random sample.",
+        f"{about}; {_pages(len(data.ids), shown)}.",
         *found.sentences,
     ]
     with progress.counting("thumbnails") as report:
@@ -114,6 +115,14 @@ def write_page(
             found.samples, data, found.folder, shown, thumbnail_size, lines, report, ranked.twins, found.planted
         )
     write_review(found.folder / PAGE, review)
+
+
+def _pages(size: int, shown: int) -> str:
+    """What the page has of so many images."""
+    drawn = len(drawn_order(size))
+    if shown >= size:
+        return f"all are shown, {f'{drawn:,} of them' if drawn < size else 'by suspicion or'} in a random order"
+    return f"the {shown:,} most suspicious are shown, and {drawn:,} of all in a random order"
 
 
 def check_folder(folder: Path, data: AuditedData) -> None:

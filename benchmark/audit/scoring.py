@@ -8,7 +8,7 @@ import numpy as np
 from rich.filesize import decimal
 
 from benchmark.audit.audited_data import AuditedData
-from benchmark.audit.settings import DETECTORS, AuditSettings
+from benchmark.audit.settings import DETECTORS, FEWEST_SAMPLES, AuditSettings
 from benchmark.data.duplicates import Duplicates, known_duplicates
 from benchmark.disk import ResultsFolder
 from benchmark.errors import LincBenchError
@@ -20,6 +20,7 @@ from benchmark.runs.estimate import estimate
 from benchmark.runs.run_study import run_study
 from benchmark.runs.scores import read_scores
 
+BESIDE = 15  # seconds for each training, on two cores: starting processes, reading, held-out classifiers, thumbnails
 LARGER, MUCH = 224, 4  # pixels: most networks' own size; times by which images are reduced before a line says so
 
 
@@ -33,10 +34,9 @@ def score_labels(
     if any(unit.info.identity != data.identity for unit in plan.units):
         raise LincBenchError(f"{samples} was changed by another command. When that has ended, rerun the same command.")
     seconds, size = estimate(plan, settings.workers)
-    say(
-        f"{len(data.ids):,} images of {len(data.class_names)} classes; training takes about "
-        f"{duration(seconds)} and {decimal(size)} of disk."
-    )
+    times = 2 if settings.planted and len(data.ids) >= FEWEST_SAMPLES else 1  # the planted copy is trained on, too
+    needed = f"; the audit takes about {duration(times * (seconds + BESIDE))} and {decimal(times * size)} of disk"
+    say(f"{len(data.ids):,} images of {len(data.class_names)} classes{needed if seconds else ''}.")
     if max(data.shape) >= MUCH * settings.backbone.image_size:
         say(_about_larger_images(data, samples, plan, settings, seconds))
     with make_executor(settings.workers) as executor:

@@ -14,6 +14,7 @@ from detectors import detector_named
 DETECTORS = tuple(map(detector_named, (DETECTOR, "EL2N", "Data-IQ", "nearest neighbours")))
 EPOCHS, BATCH_SIZE = max(detector.training.min_epochs for detector in DETECTORS), 64
 DEFAULT_BACKBONE = Backbone()
+FEWEST_SAMPLES = 200  # of fewer, planted errors would be too large a part or too few to learn from
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 import argparse
 from dataclasses import replace
 
-import pandas as pd
-
 from benchmark.audit.apply_review import apply_review
-from benchmark.audit.run_audit import audit
+from benchmark.audit.run_audit import PAGE, audit
 from benchmark.audit.settings import DEFAULT_BACKBONE, AuditSettings
 from benchmark.cli.terminal import print_table, say, terminal
 from benchmark.disk.tables import check_tables
@@ -29,19 +27,19 @@ def audit_labels(options: argparse.Namespace) -> int:
         shown=options.shown,
         thumbnail_size=options.thumbnail,
         workers=settings.workers,
-        progress=Progress(terminal(stderr=True)),
+        progress=Progress(terminal(stderr=True), is_brief=True),
         say=say,
     )
-    _print_rates("Flag rates by class and group", audited.rates)
-    say(
-        "Flagged: the top of the list, as many as are wrong at least (–: none for certain). "
-        "Other label suggested: held-out classifiers prefer another class. Noisy component: of the mixture over trust."
-    )
+    if flagged := audited.errors.at_least:
+        shares = audited.rates["flagged"].map("{:.1%}".format)
+        rates = audited.rates[["of", "which", "samples"]].assign(flagged=shares)
+        print_table("Flag rates by class and group", rates)
+        say(f"Flagged: the first {flagged:,} of the list, since so many are wrong at least.")
     for sentence in audited.sentences:
         say(sentence)
     folder = audited.folder
     assert folder is not None  # an audit of arrays may write nothing, and this is none
-    say(f"The list: {folder / 'audit.csv'}. To review it, open {folder / 'audit.html'} in a browser.")
+    say(f"The list: {folder / 'audit.csv'}. To review it, open {folder / PAGE} in a browser.")
     say(f"{folder / 'work'} makes a second call fast, and can be deleted.")
     return 0
 
@@ -49,10 +47,11 @@ def audit_labels(options: argparse.Namespace) -> int:
 def apply_decisions(options: argparse.Namespace) -> int:
     out = options.out or options.audit.with_name("reviewed_labels.csv")
     applied = apply_review(options.audit, options.decisions, out, say)
-    _print_rates("Errors among the reviewed images, which are not a random sample", applied.rates)
-    for sentence in applied.proved:
+    for sentence in (f"{applied.sentence} Labels: {out}", *applied.proved):
         say(sentence)
-    say(f"{applied.sentence} Labels: {out}")
+    if len(applied.counts):
+        print_table("Kept and changed labels", applied.counts)
+        say("These are counts, not error rates: images chosen by suspicion are wrong more often.")
     return 0
 
 
@@ -73,9 +72,3 @@ def _settings(options: argparse.Namespace) -> AuditSettings:
         weights=options.weights,
         workers=options.workers or default_workers(1, "cpu"),
     )
-
-
-def _print_rates(title: str, rates: pd.DataFrame) -> None:
-    if len(rates):
-        shares = rates.select_dtypes(float).map("{:.1%}".format).replace("nan%", "–")
-        print_table(title, rates.select_dtypes(exclude=float).join(shares))

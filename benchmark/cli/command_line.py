@@ -234,7 +234,12 @@ def _add_profile(profile: CommandParser) -> None:
 
 
 def _add_audit(audit: CommandParser) -> None:
-    audit.add_argument("path", type=typed_path, help="an image folder, a CSV of path and label, or an .npz")
+    path = (
+        "a folder with a sub-folder of images per class; or a CSV with the columns path and label, in or above "
+        "the folder of its images, since paths are relative to it; or an .npz in MedMNIST's layout. "
+        "DICOM files are read by pydicom"
+    )
+    audit.add_argument("path", type=typed_path, help=path)
     audit.add_argument("--out", type=typed_path, metavar="DIR", help="default: audits/NAME")
     fold_by = (
         "a column of the CSV, such as the patient; samples with the same value share a fold of held-out classifiers"

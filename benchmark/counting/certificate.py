@@ -8,8 +8,8 @@ together, with a probability of at least 1 − LEVEL. All bounds here are bounds
 Other decisions are facts: they narrow the set and need no probability. (confseq has no bounds for strata, and needs a
 C++ library to install.)
 
-The review page runs this file too, translated to JavaScript. So it has numbers, lists and loops only, and no arithmetic
-but + − × ÷, which both languages round alike: page and Python agree to the last digit.
+The review page runs this file and certificate_words.py too, translated to JavaScript. So they have numbers, lists and
+loops only, and no arithmetic but + − × ÷, which both languages round alike: page and Python agree to the last digit.
 """
 
 from typing import Any
@@ -212,7 +212,50 @@ def certificate(decisions: list[int], edges: list[int], order: list[int]) -> dic
             most = min(most, high[2] - found + wrong_in_stratum)
         held.append(least)
         rest.append(most)
-    return {"sampled": sampled, "found": found, "low": low[1], "high": high[1], "held": held, "rest": rest}
+    estimated = estimate(decisions, edges, order, sampled, low[1], high[1])
+    return {
+        "sampled": sampled,
+        "found": found,
+        "low": low[1],
+        "high": high[1],
+        "held": held,
+        "rest": rest,
+        "about": estimated[0],
+        "wrong": estimated[1],
+        "unresolved": estimated[2],
+    }
+
+
+def estimate(decisions: list[int], edges: list[int], order: list[int], sampled: int, low: int, high: int) -> list[int]:
+    """An estimate of the wrong labels, and how many of the sample are wrong and unresolved.
+
+    Each stratum has as many wrong ones, for its size, as the resolved ones of its sample. The bounds limit the
+    estimate, since other decisions are facts; it is −1 while a stratum has none resolved. Whole numbers only, which
+    page and Python round alike.
+    """
+    PSCRIPT_OVERLOAD = False  # noqa: F841
+    above, below = 0, 1  # of a fraction
+    all_wrong, all_unresolved = 0, 0
+    start = 0
+    for end in edges:
+        wrong, resolved = 0, 0
+        for turn in range(sampled):
+            if start <= order[turn] and order[turn] < end:
+                decision = decisions[order[turn]]
+                if decision == 2:
+                    wrong = wrong + 1
+                if decision == 3:
+                    all_unresolved = all_unresolved + 1
+                else:
+                    resolved = resolved + 1
+        above = above * resolved + (end - start) * wrong * below
+        below = below * resolved
+        all_wrong = all_wrong + wrong
+        start = end
+    about = -1
+    if below > 0:
+        about = min(max((2 * above + below) // (2 * below), low), high)
+    return [about, all_wrong, all_unresolved]
 
 
 def places_for(held: list[int], rest: list[int], share: float) -> int:
@@ -221,28 +264,3 @@ def places_for(held: list[int], rest: list[int], share: float) -> int:
         if held[place] >= share * (held[place] + rest[place]):
             return place + 1
     return len(held)
-
-
-def in_words(decisions: list[int], edges: list[int], order: list[int]) -> list[str]:
-    """What page and command say of the decisions so far: a sentence each."""
-    PSCRIPT_OVERLOAD = False  # noqa: F841
-    size = len(decisions)
-    proved = certificate(decisions, edges, order)
-    held, rest = proved["held"], proved["rest"]
-    if proved["sampled"] == 0:
-        return ["To learn how many labels are wrong, decide on the random sample, in its order."]
-    more = 0
-    places = places_for(held, rest, 0.9)
-    for place in range(places):
-        if decisions[place] == 0:
-            more = more + 1
-    first = edges[0]
-    share = 100
-    if held[first - 1] + rest[first - 1] > 0:
-        share = (100 * held[first - 1]) // (held[first - 1] + rest[first - 1])
-    return [
-        f"{proved['low']} to {proved['high']} of {size} labels are wrong, with 95 % confidence, after "
-        f"{proved['sampled']} decisions on the random sample. Found so far: {proved['found']}.",
-        f"The first {first} of the list have at least {held[first - 1]} wrong labels, and at least {share} % of all.",
-        f"At least 90 % of all wrong labels are among the first {places} of the list, {more} of them undecided.",
-    ]

@@ -1,14 +1,16 @@
 """The random sample of a review, drawn beforehand, and the certificate of the decisions so far."""
 
+import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmark.counting import certificate
-from benchmark.counting.certificate import RIGHT, UNDECIDED, UNRESOLVED, WRONG, in_words
+from benchmark.counting import certificate, certificate_words
+from benchmark.counting.certificate import RIGHT, UNDECIDED, UNRESOLVED, WRONG
+from benchmark.counting.certificate_words import in_words
 from benchmark.seeds import numpy_generator
 
 FIRST = 0.1  # of the list: the first stratum; most wrong labels should be there
@@ -61,7 +63,8 @@ def proved_by(listed: pd.DataFrame, decided: pd.Series) -> list[str]:
 
 @cache
 def as_javascript() -> str:
-    """certificate.py for a page."""
+    """certificate.py and certificate_words.py for a page, as one script."""
     from pscript import py2js
 
-    return f"{py2js(Path(certificate.__file__).read_text(encoding='utf-8'))}\n"
+    text = inspect.getsource(certificate) + inspect.getsource(certificate_words)
+    return f"{py2js(re.sub(r'^from .*', '', text, flags=re.MULTILINE))}\n"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmark.data import medical_files
-from benchmark.data.medical_files import DICOM_SUFFIXES, Facts
+from benchmark.data.medical_files import DICOM_SUFFIXES, OTHER_SUFFIXES, Facts
 from benchmark.errors import LincBenchError
 
 if TYPE_CHECKING:
     from PIL import Image
 
-SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"} | DICOM_SUFFIXES
+SUFFIXES = DICOM_SUFFIXES | OTHER_SUFFIXES
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # whatever the name says: other decoders may start programs
 PHOTOMETRIC_INTERPRETATION, WHITE_IS_ZERO = 262, 0  # a tag of TIFF, which Pillow heeds for 8 bits only
 LONGEST = 300  # characters of what a decoder says

@@ -175,9 +175,14 @@ def _inside(root: Path, path: Path, listed: str) -> Path:
         path.is_file()
     except (OSError, ValueError, RuntimeError) as error:  # too long, with a zero byte, links in a circle
         raise LincBenchError(f"{listed} names no file in its folder ({error}).") from error
-    if not whole.is_relative_to(root.resolve()):
+    if whole.is_relative_to(root.resolve()):
+        return whole
+    if Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root)):  # by a link
         raise LincBenchError(f"{listed} leaves its folder: it leads to {whole}. Put the images themselves into {root}.")
-    return whole
+    raise LincBenchError(
+        f"{listed} leaves the folder of the CSV, {root}. Paths are relative to the CSV, which has to be in or above "
+        f"the folder of its images. Move it to {whole.parent}, or to a folder above it that has all images."
+    )
 
 
 def check_listed_once(known: dict[Path, str], file: Path, listed: str) -> None:

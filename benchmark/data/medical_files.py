@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydicom import Dataset
 
 DICOM_SUFFIXES = {".dcm", ".dicom"}
+OTHER_SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 MOST_PIXELS = 10**8  # of one image; more is a mistake or an attack
 PERCENTILES = 0.5, 99.5  # become black and white where no window is given: single bright or dead pixels do not count
 GREY, COLOUR = {"MONOCHROME1", "MONOCHROME2"}, {"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"}
@@ -40,7 +41,17 @@ class Facts(NamedTuple):
 
 
 def is_dicom(path: Path) -> bool:
-    return path.suffix.lower() in DICOM_SUFFIXES
+    """By its ending; or, of a file with no ending of an image, by its first bytes: scanners name files by numbers."""
+    suffix = path.suffix.lower()
+    return suffix in DICOM_SUFFIXES or (suffix not in OTHER_SUFFIXES and path.is_file() and _begins_as_dicom(path))
+
+
+def _begins_as_dicom(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(132)[128:] == b"DICM"
+    except OSError:
+        return False
 
 
 def check_size(width: int, height: int) -> None:
@@ -59,8 +70,7 @@ def _pydicom() -> Any:
         import pydicom.pixels
     except ImportError as error:
         raise LincBenchError(
-            "DICOM files are read by pydicom. Install it with: pip install 'linc-bench[dicom]' (in a clone: "
-            "pip install -e '.[dicom]')"
+            "DICOM files are read by pydicom. Install it, in the folder of this clone, with: pip install -e '.[dicom]'"
         ) from error
     warnings.filterwarnings("ignore", module="pydicom")  # of values that break the standard, in every second file
     return pydicom

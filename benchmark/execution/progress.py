@@ -35,8 +35,8 @@ def read_note(results: ResultsFolder, run_id: str) -> Note | None:
 
 
 class Progress:
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, is_brief: bool = False) -> None:
+        self.console, self.is_brief = console, is_brief  # brief: without how networks are split and stored
         self._pending: dict[str, int] = {}  # epochs of each run that is not finished
         self._epochs_done: dict[str, int] = {}  # of pending runs, as last read
         self._began = time.time()
@@ -48,7 +48,7 @@ class Progress:
         self.console.print(Text(text))
 
     def say_once(self, text: str) -> None:
-        if text not in self._said:
+        if text not in self._said and not self.is_brief:
             self.say(text)
 
     @contextmanager
@@ -112,7 +112,7 @@ class Progress:
 
 
 class _Lines:
-    """The same for a log file: a line at the start, every quarter of a minute, and at the end."""
+    """The same for a log file: a line every quarter of a minute, and at the end."""
 
     def __init__(self, progress: Progress, what: str) -> None:
         self.progress, self.what = progress, what
@@ -122,9 +122,9 @@ class _Lines:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if self.ended or not (self.first_done is None or done >= total or now - self.last >= SECONDS_BETWEEN_LINES):
-            return
         self.first_done = done if self.first_done is None else self.first_done
+        if self.ended or not (done >= total or now - self.last >= SECONDS_BETWEEN_LINES):
+            return
         self.last, self.ended = now, done >= total
         gained, elapsed = done - self.first_done, now - self.started
         left = f", about {duration(elapsed / gained * (total - done))} left" if gained > 0 and not self.ended else ""

@@ -11,7 +11,7 @@ from benchmark.display.tables import MISSING, Group, as_markdown
 
 READMES = (
     *(Path("README.md"), COMMITTED / "README.md"),
-    *(Path(folder, "README.md") for folder in ("detectors", "benchmark", "benchmark/audit")),
+    *(Path(folder, "README.md") for folder in ("detectors", "benchmark")),
 )
 BLOCK = re.compile(
     r"(<!-- results of ([^:]+): written by `linc-bench report` -->\n)(.*?)(<!-- end of \2 -->)", re.DOTALL

@@ -113,7 +113,7 @@ def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress
             device=training.device,
         )
         counting = partial(progress.counting, f"features of {info.name}, images")
-        compute_features(job, executor, sources.results.locks, progress.say, counting)
+        compute_features(job, executor, sources.results.locks, progress.say_once, counting)
 
 
 def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:

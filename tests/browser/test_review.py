@@ -24,7 +24,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from benchmark.audit.apply_review import apply_review, audit_digest
 from benchmark.audit.review_page import Review, original_link, thumbnail, write_review
-from benchmark.counting.certificate import certificate, in_words
+from benchmark.counting.certificate import certificate
+from benchmark.counting.certificate_words import in_words
 from benchmark.counting.review_sample import CODES, drawn_order, edges_of
 from benchmark.data.image_files import FileImages
 from benchmark.disk.spreadsheets import as_csv, restored
@@ -34,7 +35,6 @@ from tests.browser.conftest import show_at
 pytestmark = pytest.mark.long  # browsers
 
 CLASSES = ("nevus", "melanoma", "keratosis", "naevus, blue")
-COMPONENTS = ("noisy", "ambiguous", "clean")
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(2)>",
@@ -64,8 +64,6 @@ def sample(number: int, classes: int = len(CLASSES)) -> Sample:
         "given": number % classes,
         "suggested": (number + 1 + number // classes % (classes - 1)) % classes,  # another
         "confidence": "50 %",
-        "component": COMPONENTS[number % 3],
-        "trust": "0.25",
         "group": f"patient {number % 5}",
         "scores": [f"{number / 7:.4g}", "–"],
         "ranks": [number + 1, 7],
@@ -155,6 +153,7 @@ def test_twenty_samples_by_keyboard_an_undo_a_reload_and_the_export(opened: Open
     chrome.refresh()
     assert (_content(chrome, "reviewed"), _content(chrome, "name")) == ("19 of 30 reviewed", "image 19.png")
     assert _exported(chrome, tmp_path) == expected[:19]
+    assert _content(chrome, "said").startswith("19 decisions exported as decisions.csv into your browser's downloads;")
     ActionChains(chrome).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
     assert _exported(chrome, tmp_path) == expected[:18], "undone after the reload too"
     assert chrome.get_log("browser") == []
@@ -219,6 +218,15 @@ def test_a_suggestion_that_is_the_given_label_cannot_be_taken(opened: Opened) ->
     chrome = opened(shown | {"samples": [shown["samples"][0] | {"suggested": 0}, *shown["samples"][1:]]})
     _press(chrome, "r")
     assert _content(chrome, "reviewed") == "0 of 4 reviewed"
+    assert _content(chrome, "said") == "no other label is suggested: relabel by the key of a class"
+    assert _content(chrome, "suggested") == "No other label suggested"
+    assert not chrome.find_elements(By.CSS_SELECTOR, "#suggested-examples img"), "those of the given label are shown"
+    assert chrome.find_element(By.ID, "relabel").text.startswith("No other label suggested")
+    assert _content(chrome, "list").count("→") == 3
+    _press(chrome, "u")
+    assert _content(chrome, "said") == "there is nothing to undo"
+    _press(chrome, "j", "r")
+    assert _content(chrome, "reviewed") == "1 of 4 reviewed"
 
 
 def test_filters(opened: Opened) -> None:
@@ -243,9 +251,8 @@ def test_filters(opened: Opened) -> None:
     check(lambda now: (now["given"], now["suggested"]) == (1, 0))
     reset = chrome.find_element(By.ID, "all")
     reset.click()
-    choose("by-component", "clean")
     choose("by-group", "patient 3")
-    check(lambda now: (now["component"], now["group"]) == ("clean", "patient 3"))
+    check(lambda now: now["group"] == "patient 3")
     reset.click()
     chrome.find_element(By.ID, "search").send_keys("PNG 4")
     check(lambda now: "4" in now["id"])
@@ -266,10 +273,37 @@ def test_filters(opened: Opened) -> None:
     assert chrome.get_log("browser") == []
 
 
-def test_no_filters_of_groups_and_components_where_there_are_none(opened: Opened) -> None:
+def test_keys_decide_after_a_filter_was_chosen(opened: Opened) -> None:
+    """By mouse at once. Who chooses by typing letters, which must not decide, ends it by Enter."""
+    chrome = opened(review(60, "f1"))
+    Select(chrome.find_element(By.ID, "by-given")).select_by_visible_text("melanoma")
+    _press(chrome, "k")
+    assert _content(chrome, "reviewed") == "1 of 60 reviewed"
+    chrome.execute_script("document.getElementById('by-given').focus()")
+    _press(chrome, *"ke")
+    assert _content(chrome, "reviewed") == "1 of 60 reviewed"
+    assert _content(chrome, "given") == "keratosis"
+    _press(chrome, Keys.ENTER)
+    assert chrome.switch_to.active_element.get_attribute("id") == "sample"
+    _press(chrome, "k")
+    assert _content(chrome, "reviewed") == "2 of 60 reviewed"
+
+
+def test_pictures_are_smooth_or_show_their_pixels(opened: Opened) -> None:
+    chrome = opened(review(3, "f2"))
+    shown_as = []
+    for _ in range(2):
+        shown_as.append(chrome.find_element(By.ID, "picture").value_of_css_property("image-rendering"))
+        chrome.find_element(By.ID, "smooth").click()
+    assert shown_as == ["auto", "pixelated"]
+    _press(chrome, "k")
+    assert _content(chrome, "reviewed") == "1 of 3 reviewed", "the box left, keys decide again"
+
+
+def test_no_filter_of_groups_where_there_are_none(opened: Opened) -> None:
     shown = review(3, "a8")
-    chrome = opened(shown | {"samples": [now | {"group": "", "component": ""} for now in shown["samples"]]})
-    for name in ("by-group", "by-component", "group", "component"):
+    chrome = opened(shown | {"samples": [now | {"group": ""} for now in shown["samples"]]})
+    for name in ("by-group", "group"):
         assert not chrome.find_element(By.ID, name).is_displayed()
     assert chrome.find_element(By.ID, "by-given").is_displayed()
 
@@ -284,7 +318,7 @@ def test_keys_typed_into_fields_or_with_other_keys_decide_nothing(opened: Opened
         ActionChains(chrome).key_down(held).send_keys("k").key_up(held).perform()
     assert _content(chrome, "reviewed") == "0 of 9 reviewed"
     assert chrome.find_element(By.ID, "search").get_attribute("value") == "krasj1u?"
-    assert chrome.find_element(By.ID, "legend").get_attribute("open")
+    assert not chrome.find_element(By.ID, "legend").get_attribute("open")
     chrome.find_element(By.ID, "all").click()
     _press(chrome, "k")
     assert _content(chrome, "reviewed") == "1 of 9 reviewed", "the fields left, keys decide again"
@@ -302,33 +336,29 @@ def test_a_key_held_down_decides_once(opened: Opened) -> None:
 def test_the_legend_opens_and_closes(opened: Opened) -> None:
     chrome = opened(review(2, "b2"))
     legend = chrome.find_element(By.CSS_SELECTOR, "#legend ul")
-    assert legend.is_displayed()
-    _press(chrome, "?")
     assert not legend.is_displayed()
     _press(chrome, "?")
     assert legend.is_displayed()
+    _press(chrome, "?")
+    assert not legend.is_displayed()
 
 
 def test_hostile_names_are_only_text_and_are_exported_exactly(opened: Opened, tmp_path: Path) -> None:
     plain = review(len(HOSTILE), "b3", HOSTILE)
-    samples = [
-        now | {"id": name, "group": name, "component": name}
-        for now, name in zip(plain["samples"], HOSTILE, strict=True)
-    ]
+    samples = [now | {"id": name, "group": name} for now, name in zip(plain["samples"], HOSTILE, strict=True)]
     names = {"title": HOSTILE[0], "detectors": HOSTILE[:2], "summary_lines": HOSTILE}
     chrome = opened(plain | names | {"samples": samples})
     assert _ids(chrome) == list(HOSTILE)
     assert chrome.title == HOSTILE[0]
     expected = []
     for now in samples:
-        seen = {name: _content(chrome, name) for name in ("name", "given", "suggested", "group", "component")}
+        seen = {name: _content(chrome, name) for name in ("name", "given", "suggested", "group")}
         given, suggested = HOSTILE[now["given"]], HOSTILE[now["suggested"]]
         assert seen == {
             "name": now["id"],
             "given": given,
             "suggested": suggested,
             "group": now["id"],
-            "component": now["id"],
         }
         expected.append(_row("b3", now, "relabel", suggested, HOSTILE))
         _press(chrome, "r")
@@ -437,9 +467,10 @@ def test_two_windows_share_their_decisions(opened: Opened) -> None:
 
 def test_everything_about_a_sample_is_shown(opened: Opened) -> None:
     chrome = opened(review(5, "c2"))
-    facts = {name: _content(chrome, name) for name in ("confidence", "trust", "component", "group")}
-    assert facts == {"confidence": "50 %", "trust": "0.25", "component": "noisy", "group": "patient 0"}
+    facts = {name: _content(chrome, name) for name in ("confidence", "group")}
+    assert facts == {"confidence": "50 %", "group": "patient 0"}
     _press(chrome, "j")
+    chrome.find_element(By.XPATH, "//summary[text()='Scores of each detector']").click()
     rows = chrome.find_elements(By.CSS_SELECTOR, "#detectors tr")
     assert [row.text for row in rows] == ["linc 0.1429 2", "aum – 7"]
     for label, which in [(1, "given-examples"), (2, "suggested-examples")]:
@@ -611,7 +642,6 @@ def test_disagreements_are_counted_shown_and_walked_through(opened: Opened, tmp_
     assert _content(chrome, "reviewed") == "7 of 12 reviewed"
     Select(chrome.find_element(By.ID, "by-state")).select_by_visible_text("disagreement")
     assert _ids(chrome) == ["image 1.png", "image 2.png", "image 5.png"]
-    chrome.execute_script("document.getElementById('sample').focus()")
     assert (_content(chrome, "name"), _content(chrome, "proposed")) == ("image 1.png", "imported: relabel to keratosis")
     _press(chrome, "3")  # theirs is taken
     assert (_content(chrome, "name"), _content(chrome, "proposed")) == ("image 2.png", "imported: ambiguous")
@@ -832,13 +862,13 @@ def test_same_review_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "size"),
     [
-        ((28, 28), (84, 84)),
-        ((28, 28, 1), (84, 84)),
-        ((20, 40, 3), (80, 40)),
+        ((28, 28), (28, 28)),
+        ((28, 28, 1), (28, 28)),
+        ((20, 40, 3), (40, 20)),
         ((96, 96, 3), (96, 96)),
         ((64, 64, 3), (64, 64)),
         ((500, 250, 3), (48, 96)),
-        ((1, 1), (96, 96)),
+        ((1, 1), (1, 1)),
         ((2000, 3), (1, 96)),
     ],
 )
@@ -847,9 +877,9 @@ def test_thumbnails_fit_and_small_images_keep_their_pixels(shape: tuple[int, ...
     drawn = Image.open(BytesIO(base64.b64decode(thumbnail(image))))
     assert (drawn.format, drawn.size) == ("WEBP", size)
     assert thumbnail(image) == thumbnail(image)
-    if (factor := size[1] // shape[0]) > 1:
+    if size == shape[1::-1]:
         expected = np.broadcast_to(image if image.ndim == 3 else image[..., None], (*shape[:2], 3))
-        assert np.array_equal(np.asarray(drawn.convert("RGB"))[::factor, ::factor], expected)
+        assert np.array_equal(np.asarray(drawn.convert("RGB")), expected)
 
 
 def _proved(chrome: Chrome) -> list[str]:
@@ -872,7 +902,7 @@ def test_a_review_by_sample_gives_a_certificate_that_moves_and_survives_a_reload
         if key == "r" and now["given"] == now["suggested"]:
             key = "k"
         assert _content(chrome, "name") == now["id"], "the next of the sample"
-        _press(chrome, key)
+        _press(chrome, *("vr" if key == "r" else key))
         decisions[order[turn]] = CODES[words[key]]
         if turn % 7 == 0:
             assert _proved(chrome) == in_words(decisions, edges, order)
@@ -881,6 +911,57 @@ def test_a_review_by_sample_gives_a_certificate_that_moves_and_survives_a_reload
     assert _proved(chrome) == in_words(decisions, edges, order)
     Select(chrome.find_element(By.ID, "way")).select_by_value("")
     assert _ids(chrome)[0] == shown["samples"][0]["id"]
+
+
+def test_the_random_sample_is_decided_without_the_suggestion(opened: Opened) -> None:
+    shown = review(400, "f3")
+    chrome = opened(shown)
+
+    def hints() -> set[bool]:
+        found = [chrome.find_element(By.ID, name) for name in ("suggestion", "facts", "relabel")]
+        found += chrome.find_elements(By.CSS_SELECTOR, ".row[aria-selected=true] .change bdi + span")
+        return {hint.is_displayed() and hint.is_enabled() for hint in found}
+
+    assert hints() == {True}
+    Select(chrome.find_element(By.ID, "way")).select_by_value("sample")
+    assert _content(chrome, "count") == "400 of 400 in random order"
+    assert hints() == {False}
+    _press(chrome, "r")
+    assert _content(chrome, "said").startswith("the suggestion is hidden: press v")
+    first = _content(chrome, "name")
+    _press(chrome, "v")
+    assert hints() == {False, True}, "not in the list"
+    _press(chrome, "k")
+    assert hints() == {False}, "of the next one"
+    _press(chrome, "i")
+    assert _content(chrome, "name") == first
+    assert not chrome.find_element(By.ID, "blind").is_displayed(), "it is decided"
+
+
+@pytest.mark.parametrize("height", [850, 1000])
+def test_the_certificate_moves_neither_the_sample_nor_its_keys(opened: Opened, height: int) -> None:
+    shown = review(400, f"f4-{height}")
+    chrome = opened(shown)
+    show_at(chrome, 1400, height=height)
+    Select(chrome.find_element(By.ID, "way")).select_by_value("sample")
+    chrome.refresh()
+    Select(chrome.find_element(By.ID, "way")).select_by_value("sample")
+    before = chrome.find_element(By.ID, "before")
+    assert before.get_attribute("open"), "the audit's own claims"
+    tops = []
+    for _ in range(4):
+        _proved(chrome)
+        tops.append(chrome.find_element(By.ID, "sample").rect["y"])
+        end = chrome.find_element(By.ID, "other").rect
+        assert end["y"] + end["height"] < height
+        _press(chrome, "k")
+    assert len(set(tops)) == 1
+    assert tops[0] < 200
+    assert not before.get_attribute("open"), "what the review says counts"
+    before.find_element(By.TAG_NAME, "summary").click()
+    _press(chrome, "k")
+    _proved(chrome)
+    assert before.get_attribute("open"), "opened by the reviewer, it stays open"
 
 
 def test_page_and_python_agree_to_the_last_digit(opened: Opened) -> None:

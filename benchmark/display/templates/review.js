@@ -6,6 +6,15 @@ const spareRows = 4; // drawn above and below the visible part of the list
 let passing = []; // the numbers of the samples that match the filters
 let drawn = new Map(); // from a sample's number to its row in the list
 let current = -1; // the number of the sample in view
+let revealed = -1; // of the sample whose suggestion was asked for
+let isTyping = false; // in a filter; letters would decide if the focus moved
+
+// The random sample is decided without the suggestion: what is proved rests on these decisions.
+const isBlind = () => isBySample() && !decided.has(current) && revealed !== current;
+
+function say(text) {
+  at("said").textContent = text;
+}
 
 function decide(decision, label = null) {
   if (current < 0) return;
@@ -14,7 +23,7 @@ function decide(decision, label = null) {
   const isWalk = at("by-state").value === "=disagreement"; // through decided samples, once
   const isLeft = (number) => !decided.has(number);
   const next = passing.find((number) => isAfter(number, current) && (isWalk || isLeft(number))) ?? passing.find(isLeft);
-  at("said").textContent = `${inWords(action)}: ${action.id}${next === undefined ? " (no sample is left)" : ""}`;
+  say(`${inWords(action)}: ${action.id}${next === undefined ? " (no sample is left)" : ""}`);
   show(next ?? current);
 }
 
@@ -27,7 +36,7 @@ function undo() {
   const undone = takeBack();
   const [{ id, batch }] = undone;
   filter();
-  at("said").textContent = `undone: ${batch ? `the import of ${undone.length} decisions` : `${inWords(undone[0])}: ${id}`}`;
+  say(`undone: ${batch ? `the import of ${undone.length} decisions` : `${inWords(undone[0])}: ${id}`}`);
   show(numberOf.get(id));
 }
 
@@ -38,7 +47,7 @@ function exportDecisions() {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   isSafe = true;
-  at("said").textContent = `${decided.size} decisions exported.`;
+  say(`${decided.size} decision${decided.size === 1 ? "" : "s"} exported as ${link.download} into your browser's downloads; next: linc-bench apply-review audit.csv ${link.download}`);
 }
 
 const statesOf = (number) => (decided.has(number) ? ["reviewed", ...(differs(number) ? ["disagreement"] : [])] : ["not reviewed"]);
@@ -46,7 +55,6 @@ const textsOf = (textOf) => [...new Set(samples.map((_, number) => textOf(number
 const filters = [
   ["by-given", (number) => classes[samples[number].given], classes],
   ["by-suggested", (number) => classes[samples[number].suggested], classes],
-  ["by-component", (number) => samples[number].component],
   ["by-group", (number) => samples[number].group],
   ["by-state", statesOf, ["not reviewed", "reviewed", "disagreement"]],
 ].map(([id, textOf, texts = textsOf(textOf)]) => {
@@ -63,7 +71,8 @@ function filter() {
       chosen.every(([value, textOf]) => [textOf(number)].flat().some((text) => value === "=" + text)) &&
       wanted.every((word) => searched[number].includes(word)),
   );
-  at("count").textContent = `${passing.length} of ${samples.length} samples`;
+  at("count").textContent = `${passing.length} of ${isBySample() ? `${order.length} in random order` : `${samples.length} samples`}`;
+  at("list").classList.toggle("blind", isBySample());
   at("all").disabled = !chosen.length && !at("search").value;
 }
 
@@ -95,7 +104,8 @@ function drawBadge(badge, number) {
 
 function newRow(number) {
   const { id, given, suggested, thumbnail } = samples[number];
-  const change = element("span", "change", element("bdi", "", classes[given]), " → ", element("bdi", "", classes[suggested]));
+  const suggestion = suggested === given ? [] : [element("span", "", " → ", element("bdi", "", classes[suggested]))];
+  const change = element("span", "change", element("bdi", "", classes[given]), ...suggestion);
   const row = element("div", "row", pictureOf(thumbnail), element("bdi", "id", id), change, element("span", "badge"));
   row.id = "row-" + number;
   row.dataset.number = number;
@@ -119,6 +129,7 @@ function drawList() {
     row.setAttribute("aria-setsize", passing.length);
     row.setAttribute("aria-selected", number === current);
     drawBadge(row.querySelector(".badge"), number);
+    row.classList.toggle("decided", decided.has(number));
   });
   drawn = new Map(seen);
   at("rows").replaceChildren(...drawn.values());
@@ -161,6 +172,19 @@ function linkOriginal(address) {
   }
 }
 
+function drawSuggestion({ given, suggested }) {
+  const isNone = given === suggested;
+  at("blind").hidden = !isBlind();
+  at("suggestion").hidden = at("facts").hidden = isBlind();
+  at("suggested").textContent = isNone ? "No other label suggested" : classes[suggested];
+  if (isNone) at("suggested-examples").replaceChildren();
+  else drawExamples(at("suggested-examples"), suggested);
+  const [words, name] = at("relabel").querySelectorAll("span span, bdi");
+  at("relabel").disabled = isNone || isBlind();
+  words.textContent = isBlind() ? "Relabel as suggested (hidden)" : isNone ? "No other label suggested" : "Relabel to";
+  name.textContent = at("relabel").disabled ? "" : classes[suggested];
+}
+
 function drawSample() {
   at("view").hidden = current < 0;
   at("nothing").hidden = current >= 0;
@@ -174,18 +198,15 @@ function drawSample() {
   drawTwins(sample.twins ?? []);
   drawBadge(at("decision"), current);
   at("proposed").textContent = differs(current) ? "imported: " + inWords(proposals.get(current)) : "";
-  for (const which of ["given", "suggested"]) {
-    at(which).textContent = classes[sample[which]];
-    drawExamples(at(which + "-examples"), sample[which]);
-  }
+  at("given").textContent = classes[sample.given];
+  drawExamples(at("given-examples"), sample.given);
+  drawSuggestion(sample);
   at("keep").querySelector("bdi").textContent = classes[sample.given];
-  at("relabel").querySelector("bdi").textContent = classes[sample.suggested];
-  at("relabel").disabled = sample.given === sample.suggested;
   for (const decision of Object.keys(signs)) at(decision).setAttribute("aria-pressed", action?.decision === decision);
   at("relabel").setAttribute("aria-pressed", action?.decision === "relabel" && action.label === sample.suggested);
   [...at("classes").children].forEach((button, label) => button.setAttribute("aria-pressed", action?.label === label));
   at("label").value = "";
-  for (const fact of ["p_wrong", "confidence", "trust", "component", "group"]) {
+  for (const fact of ["p_wrong", "confidence", "group"]) {
     at(fact).textContent = sample[fact];
     at(fact).parentElement.hidden = !sample[fact];
   }
@@ -238,10 +259,18 @@ function makeDetectorRows() {
   }
 }
 
+function press(button) {
+  if (!button.disabled) button.click();
+  else if (button === at("undo")) say("there is nothing to undo");
+  else if (isBlind()) say("the suggestion is hidden: press v to show it, or relabel by the key of a class");
+  else say("no other label is suggested: relabel by the key of a class");
+}
+
 function onKey(event) {
   const isField = event.target.matches("input, select");
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (isField && key === "Escape") at("sample").focus();
+  const isFilter = isField && event.target.form === at("filters");
+  if ((isField && key === "Escape") || (isFilter && key === "Enter")) at("sample").focus();
   if (isField || event.altKey || event.metaKey || (event.ctrlKey && key !== "z")) return;
   const arrow = { ArrowDown: true, j: true, ArrowUp: false, i: false }[key];
   if (arrow !== undefined) move(arrow);
@@ -249,12 +278,12 @@ function onKey(event) {
   else if (event.ctrlKey) undo();
   else if (key === "?") at("legend").open = !at("legend").open;
   else if (key === "l") at("label").focus();
-  else if (buttons.has(key)) buttons.get(key).click();
+  else if (buttons.has(key)) press(buttons.get(key));
   else return;
   event.preventDefault();
 }
 
-at("legend").open = !matchMedia("(max-width: 40rem), (max-height: 45rem)").matches;
+at("before").open = !matchMedia("(max-height: 50rem)").matches;
 makeClassButtons();
 makeDetectorRows();
 const buttons = new Map([...document.querySelectorAll("[data-key]")].map((button) => [button.dataset.key, button]));
@@ -277,6 +306,14 @@ at("label").addEventListener("keydown", (event) => {
 });
 at("filters").addEventListener("submit", (event) => { event.preventDefault(); at("sample").focus(); });
 for (const event of ["input", "change"]) at("filters").addEventListener(event, filterAnew);
+at("filters").addEventListener("keydown", (event) => { isTyping = event.key !== "Enter"; });
+at("filters").addEventListener("mousedown", () => { isTyping = false; });
+at("filters").addEventListener("change", (event) => { if (event.target.matches("select") && !isTyping) at("sample").focus(); });
+at("reveal").addEventListener("click", () => { revealed = current; drawSample(); at("sample").focus(); });
+at("smooth").addEventListener("change", () => {
+  document.body.classList.toggle("pixels", !at("smooth").checked);
+  at("sample").focus();
+});
 at("all").addEventListener("click", () => {
   at("filters").reset();
   at("sample").focus();

@@ -5,6 +5,7 @@ const codes = { keep: 1, relabel: 2, ambiguous: 3, skip: 3 }; // as in counting/
 const numberAt = new Map(samples.map((sample, number) => [sample.place, number]));
 const turns = new Map(order.map((place, turn) => [numberAt.get(place), turn]));
 let isCertificateDue = false;
+let isSampleBegun = false;
 
 const isBySample = () => at("way").value === "sample";
 const positionOf = (number) => (isBySample() ? turns.get(number) ?? -1 : number);
@@ -21,5 +22,8 @@ function drawCertificate() {
     decided.forEach((action, number) => { decisions[samples[number].place] = codes[action.decision]; });
     const sentences = in_words(decisions, edges, order).map((text) => Object.assign(document.createElement("p"), { textContent: text }));
     at("proved").replaceChildren(...sentences);
+    const wasBegun = isSampleBegun;
+    isSampleBegun = decisions[order[0]] > 0;
+    if (isSampleBegun && !wasBegun) at("before").open = false;
   });
 }
