@@ -25,7 +25,7 @@ PAGES = {
 }
 README, ALL = PAGES["README.md"], "\n".join(PAGES.values())
 PYTHON = re.findall(r"```python\n(.*?)```", ALL, flags=re.DOTALL)
-OWN_DETECTOR, OWN_LOGITS, SLURM, AUDIT, AUDIT_ARRAYS = PYTHON
+OWN_DETECTOR, OWN_LOSS, OWN_LOOP, OWN_ARRAYS, SLURM, AUDIT, AUDIT_ARRAYS = PYTHON
 
 
 @pytest.mark.long
@@ -57,8 +57,19 @@ def test_an_audit_of_arrays(
 
 def test_scoring_logits_of_ones_own() -> None:
     names: dict[str, object] = {}
-    exec(OWN_LOGITS, names)
+    exec(OWN_ARRAYS, names)
     assert np.shape(names["scores"]) == (200,)
+
+
+def test_linc_and_the_log_in_a_loop_of_ones_own() -> None:
+    names: dict[str, Any] = {}
+    exec(OWN_LOSS, names)
+    assert names["criterion"].suspicion.shape == names["criterion"].labels.shape == (200,)
+    exec(OWN_LOOP, names)
+    assert names["record"].epochs == 5
+    assert {name: scores.shape for name, scores in names["scores"].items()} == dict.fromkeys(
+        ("AUM", "Data-IQ", "post-hoc trust"), (200,)
+    )
 
 
 @pytest.fixture
@@ -91,7 +102,7 @@ def test_a_detector_in_its_own_file_is_scored_without_training(
     rows = pd.read_csv(copied / "metrics.csv").set_index("detector")
     assert rows.loc["worst margin", "auroc"] > 0.6
     first = sorted((copied / "scores").rglob("worst-margin-*.npy"))
-    own_file.write_text(OWN_DETECTOR.replace(".max(axis=0)", ".min(axis=0)"))
+    own_file.write_text(OWN_DETECTOR.replace(".min(axis=0)", ".max(axis=0)"))
     assert main([*quick, *options]) == 0
     assert len(sorted((copied / "scores").rglob("worst-margin-*.npy"))) == 2 * len(first), "a changed file scores anew"
 
