@@ -1,6 +1,7 @@
 """Studies of several settings in one table, under names that people use."""
 
 import pandas as pd
+import pytest
 
 from benchmark.disk.tables import join_runs
 from benchmark.drawings.variants import mean_and_range, variants_group
@@ -193,6 +194,10 @@ def test_a_table_says_of_every_detector_whether_it_is_better_or_worse() -> None:
     words = auc_table(rows, DRAWS).set_index("detector")["vs. LiNC"]
     assert words["LiNC"] == "–"
     assert words["EL2N"].endswith(", worse")
+    means = rows.groupby("detector")["auroc"].mean()
+    others = means.index.drop("LiNC")
+    shown = words[others].str.split(",").str[0].astype(float)
+    assert shown.to_numpy() == pytest.approx((means[others] - means["LiNC"]).to_numpy(), abs=5e-5)
     assert set(auc_table(rows, DRAWS[:0])["vs. LiNC"]) == {"–"}, "an older version kept no draws"
 
 

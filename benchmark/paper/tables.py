@@ -11,7 +11,6 @@ from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.answer import MOST, leaderboard, short_answers
-from benchmark.paper.board import HOW as HOW_RANKED
 from benchmark.paper.headlines import HOW, headlines
 from benchmark.paper.hypotheses import NOTE, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
@@ -39,9 +38,13 @@ def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
     if board is not None:
-        ranked = titled("; ".join(board.first_titles), leaderboard(board))
-        shown = f"The best {MOST} of {len(board.views[board.first])} detectors, and those that the paper compares."
-        groups["leaderboard"] = Group("The best detectors", ranked, [f"{shown} {HOW_RANKED}"])
+        ranked = titled("; ".join(board.first_titles[:5]), leaderboard(board))
+        rows = board.views[board.first]
+        shown = (
+            f"The {MOST} best detectors, and those that the paper compares; {sum(bool(row.ranked) for row in rows)} of "
+            f"{len(rows)} detectors and variants were measured in every run."
+        )
+        groups["leaderboard"] = Group("The best detectors", ranked, [f"{shown} {board.note}"])
     return {name: group for name, group in groups.items() if group.tables or name in ("answer", "headlines")}
 
 

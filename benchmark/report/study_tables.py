@@ -9,7 +9,7 @@ from benchmark import reference
 from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
 from benchmark.report.duplicate_tables import duplicates_group
 from benchmark.report.noise_tables import noise_groups
-from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
+from benchmark.statistics.comparisons import against_reference, compared, mean_aurocs, mean_ranks, why_no_tests
 from benchmark.statistics.hierarchical import EQUIVALENT
 from benchmark.wording import (
     FULL_TITLE,
@@ -25,7 +25,7 @@ RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in eve
 RANK_INTERVALS = "In brackets their 95 % intervals, by a bootstrap over data sets, then pairs of seeds, then samples."
 EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
 INTERVALS = (
-    f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse if the 95 % interval of a bootstrap over "
+    f"vs. {reference.DETECTOR}: the difference of the AUROCs; better or worse if the 95 % interval of a bootstrap over "
     f"pairs of seeds and samples is beyond {EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided "
     "otherwise. At noise rate r, the first 5 % of the data hold at most 5 % / r of the mislabelled samples."
 )
@@ -116,7 +116,7 @@ def spread_note(rows: pd.DataFrame) -> str:
     pairs = rows.drop_duplicates(["setting", "noise_seed", "training_seed"]).groupby("setting").size()
     fewest, most = (pairs.min(), pairs.max()) if len(pairs) else (0, 0)
     if most <= 1:
-        return "One pair of seeds: no spread is known."
+        return "One pair of seeds: no spread over seeds is known."
     same = ", all with the same wrong labels" if rows["noise_seed"].nunique() == 1 else ""
     count = f"{most}" if fewest == most else f"{fewest} to {most}"
     return f"± is the standard deviation over {count} pairs of noise and training seeds{same}."
@@ -133,9 +133,13 @@ def missing_notes(metrics: pd.DataFrame) -> list[str]:
 
 def auc_table(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
     """One row per detector, the best first, for the rows of one setting and line-up."""
-    lead = metrics.groupby("detector")["minus_linc"].mean()
+    means = mean_aurocs(metrics)
     others = against_reference(_of_same(draws, metrics, "line_up", "setting")).items()
-    differences = {name: f"{lead[name]:+.4f}, {other.verdict}" for name, other in others if name in lead}
+    differences = {
+        name: f"{means[name] - means[reference.DETECTOR]:+.4f}, {other.verdict}"
+        for name, other in others
+        if name in means
+    }
     order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
     return pd.DataFrame(
         {
