@@ -133,7 +133,10 @@ def beside(quick_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("moved", "says"),
     [
         (0.0, "and all are the same."),
-        (4e-7, "11 are the same. Differences: 1, at most 4e-07, which another processor may cause; none in the first 4"),
+        (
+            4e-7,
+            "11 are the same. Differences: 1, at most 4e-07, which another processor may cause; none in the first 4",
+        ),
         (0.003, "Differences: 1, at most 0.003, which another processor may cause; 1 in the first 4 digits."),
         (0.3, "Differences: 1, at most 0.3, more than another processor causes; 1 in the first 4 digits."),
     ],

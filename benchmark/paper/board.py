@@ -11,7 +11,7 @@ from benchmark.overhead.tables import added_costs, profiled_on
 from benchmark.paper.select import SEEDS, is_ablation, like
 from benchmark.statistics.comparisons import SCALE, Compared, compared, mean_aurocs, mean_ranks
 from benchmark.statistics.hierarchical import EQUIVALENT
-from benchmark.wording import dataset_title, network_title, ordinal
+from benchmark.wording import dataset_title, line_up_title, network_title, ordinal
 from detectors import LINE_UPS
 
 METRICS = {
@@ -20,11 +20,6 @@ METRICS = {
     "precision_at_rate": "precision at the true noise rate",
     "recall_5": "share of wrong labels in the first 5 %",
     "recall_20": "share of wrong labels in the first 20 %",
-}
-DEFINED = {
-    reference.LINE_UP: "detectors as their authors define them",
-    "hcat": "detectors as H-CAT defines them",
-    "margins": "plain margins and probabilities beside LiNC",
 }
 EPOCHS = (1, 2, 5, 10, 20, 40)  # of those that were read, the views that are offered
 ALL, ALL_EPOCHS = "all", "all"
@@ -182,7 +177,7 @@ def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> 
             "noise": f"{value} noise",
             "rate": f"{float(value):.0%}" if name == "rate" else "",
             "network": f"{network_title(backbone)}, {size} px",
-            "lineup": DEFINED.get(value, value),
+            "lineup": line_up_title(value),
             "metric": METRICS.get(value, value),
             "trainings": "one training" if value == "1" else f"averaged over {value} trainings",
             "epochs": "epochs that their authors read" if value == ALL_EPOCHS else f"at most the first {value} epochs",

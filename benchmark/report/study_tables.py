@@ -17,6 +17,7 @@ from benchmark.wording import (
     by_setting,
     describe_setting,
     in_common,
+    line_up_title,
     varying_columns,
 )
 
@@ -64,7 +65,7 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     metrics, accuracy, draws, groups = tables["metrics"], tables["accuracy"], tables["auroc_draws"], {}
     if metrics["setting"].nunique() > 1:
         in_all = [
-            (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows, draws))
+            (f"AUROC of {line_up_title(str(line_up))}: {in_common(metrics)}", detection_summary(rows, draws))
             for line_up, rows in metrics.groupby("line_up", sort=False)
         ]
         intervals = [RANK_INTERVALS, *why_no_tests(metrics)] if len(draws) else []
@@ -86,7 +87,7 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     averaged = tables["averaged"][tables["averaged"]["status"] == "ok"]
     in_all = [
         (
-            f"AUROC averaged over {trainings} trainings, {line_up} line-up: {in_common(rows)}",
+            f"AUROC averaged over {trainings} trainings, {line_up_title(str(line_up))}: {in_common(rows)}",
             detection_summary(rows, draws[:0]),
         )
         for (line_up, trainings), rows in averaged.groupby(["line_up", "runs_averaged"], sort=False)
@@ -104,7 +105,9 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
 
 def _per_line_up(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
     by_line_up = rows.groupby("line_up", sort=False)
-    return [table for name, part in by_line_up for table in _per_setting(part, f"{title}, {name} line-up", make)]
+    return [
+        table for name, part in by_line_up for table in _per_setting(part, f"{title}, {line_up_title(str(name))}", make)
+    ]
 
 
 def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:

@@ -190,7 +190,9 @@ def _in_words(numbers: pd.DataFrame) -> str:
     if numbers.empty:
         return ""
     kinds = numbers["number"].map(OF_RUN).value_counts()
-    count = f"{len(numbers)} of these numbers are committed too ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"
+    count = (
+        f"{len(numbers)} of these numbers are committed too ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"
+    )
     others = numbers[numbers["verdict"] != SAME]
     if others.empty:
         return f"{count}, and all are the same."
