@@ -106,7 +106,7 @@ def _detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
         first = runs.groupby("detector_name")["detector_options"].transform("min")
         runs = runs[(runs["detector_options"] == first) & runs["detector_name"].isin(paper.DETECTION)]
         aurocs = runs.groupby("detector_name")["auroc"]
-        cells = aurocs.apply(mean_and_spread, with_interval=False).to_dict()
+        cells = {str(name): mean_and_spread(values, with_interval=False) for name, values in aurocs}
         means = mean_aurocs(runs.assign(detector=runs["detector_name"]))
         if DETECTOR in means and len(means) > 1:
             cells[LEAD] = f"{means[DETECTOR] - means.drop(DETECTOR).max():+.4f}"
