@@ -11,9 +11,9 @@ from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import print_table, say
 from benchmark.disk import COMMITTED, COMMITTED_FIGURES, ResultsFolder
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.paper.tables import BESIDE
 from benchmark.paper.targets import (
     IN_ITS_SETTING,
+    LEGEND,
     NETWORK,
     TARGETS,
     Target,
@@ -102,6 +102,6 @@ def _show(target: Target, results: ResultsFolder) -> None:
         say(f"{target.what}; the paper's and ours")
         for title, table in tables:
             print_table(title, table)
-        say(BESIDE)
+        say(LEGEND)
     if differs := difference(target, rows):
         say(differs)

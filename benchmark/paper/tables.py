@@ -12,7 +12,7 @@ from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.answer import MOST, leaderboard, short_answers
 from benchmark.paper.headlines import HOW, headlines
-from benchmark.paper.hypotheses import NOTE, hypothesis_table
+from benchmark.paper.hypotheses import NOTES, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.statistics.comparisons import mean_aurocs
@@ -45,9 +45,9 @@ def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]
     groups = {
         "answer": Group("The answer", [], short_answers(board, usual, judged)),
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
-        "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
-        "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
-        "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
+        "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [*NOTES]),
+        "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [*RULES]),
+        "verdicts": Group("The paper, number by number", titled("Every number", judged), [*RULES]),
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
     if board is not None:

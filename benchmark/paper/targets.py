@@ -9,12 +9,13 @@ import pandas as pd
 from benchmark.display.tables import Tables, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
-from benchmark.paper.tables import clean_table, detection_tables, noisy_table
+from benchmark.paper.tables import BESIDE, clean_table, detection_tables, noisy_table
 from benchmark.paper.verdicts import NOT_TESTED, TABLE_1, TABLE_2, TABLE_3
 from benchmark.reference import DETECTOR, LINE_UP
 from benchmark.wording import dataset_title, network_title
 
 ITS_DATASET = dataset_title(paper.DETECTION_DATASET)
+LEGEND = BESIDE  # of these tables
 NETWORK = str(select.NETWORK["backbone"])
 IN_ITS_SETTING = (
     f"Differs from the paper: its ViT-S/8 is taken to be timm's {NETWORK}, and three pairs of seeds "
