@@ -142,3 +142,11 @@ def test_a_network_is_timed_once_a_day(tmp_path: Path, monkeypatch: pytest.Monke
     os.utime(file, (0, 0))
     estimate.known_cost(results, backbone, False)
     assert len(timed) == 3
+
+
+def test_all_missing_files_are_listed_at_once(tmp_path: Path) -> None:
+    paper = plan_study(study_named("paper-accuracy"), Sources(ResultsFolder(tmp_path), data_root=tmp_path))
+    said = paper.not_here_yet()
+    assert said.count(f".npz into {tmp_path}") == 10
+    assert "the weights of vit_small_patch8_224.dino (from timm's hub, or with --weights FILE)" in said
+    assert plan_study(study_named("demo"), Sources(ResultsFolder(tmp_path))).not_here_yet() == ""
