@@ -24,6 +24,17 @@ _NETWORKS = {
 _DATASETS = {"cifar10n_subset": "CIFAR-10N (part)"}  # those that no package names
 
 
+_LINE_UPS = {
+    "original": "detectors as their authors define them",
+    "hcat": "detectors as H-CAT defines them",
+    "margins": "plain margins and probabilities beside LiNC",
+}
+
+
+def line_up_title(name: str) -> str:
+    return _LINE_UPS.get(name, f"{name} line-up")
+
+
 def network_title(name: str) -> str:
     return _NETWORKS.get(name, name)
 

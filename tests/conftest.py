@@ -22,6 +22,7 @@ settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 QUICK_DETECTORS = ("LiNC", "AUM", "DataMaps", "mean loss", "random")
+QUICK_VARIANTS = ("AUM (skip_first_epoch=False, until=end)", "DataMaps (moment=end of epoch)")  # of H-CAT's line-up
 REAL_DATA = "LINC_BENCH_REAL_DATA"
 
 
@@ -74,7 +75,7 @@ def quick(shared: Path) -> tuple[str, ...]:
         if not path.exists():
             np.savez_compressed(path, **medmnist_arrays(digits.target[:560], images[:560], 400, 60))
     network = ("--image-size", "32", "--batch-size", "32", "--epochs", "12", "--seed", "0")
-    detectors = tuple(word for name in QUICK_DETECTORS for word in ("--detector", name))
+    detectors = tuple(word for name in (*QUICK_DETECTORS, *QUICK_VARIANTS) for word in ("--detector", name))
     return ("run", "--dataset", str(path), *network, *detectors)
 
 

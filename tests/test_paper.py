@@ -3,8 +3,16 @@
 import pandas as pd
 import pytest
 
-from benchmark.paper.numbers import AUC_LEAD, DETECTION, OTHERS, averages, best_on_clean, clean_accuracy, noisy_accuracy
-from benchmark.paper.tables import clean_table, detection_table, noisy_table
+from benchmark.paper.numbers import (
+    AUC_LEAD,
+    DETECTION,
+    OTHERS,
+    averages,
+    best_on_clean,
+    clean_accuracy,
+    noisy_accuracy,
+)
+from benchmark.paper.tables import LEAD, clean_table, detection_tables, noisy_table
 from benchmark.reference import DETECTOR
 from tests.paper_rows import accuracy, changed, detection, tables
 
@@ -60,13 +68,26 @@ def test_the_papers_tables_with_ours_beside() -> None:
     assert clean_table(rows).loc[0, "ours, best epoch"] == "0.900 ± 0.000"
     two_protocols = pd.concat([rows, rows.assign(protocol="q", best_test=0.5)])
     assert len(noisy_table(two_protocols)) == 6, "protocols are never averaged"
-    paper, ours = detection_table(tables(metrics=METRICS)["metrics"]).to_dict("records")
-    assert paper["LiNC"] == f"{DETECTION[DETECTOR]:.4f}"
-    assert ours["AUM"] == "0.9000 ± 0.0000"
-    assert ours["VoG"] == "–"
+    ((title, table),) = detection_tables(tables(metrics=METRICS)["metrics"])
+    table = table.set_index("detector")
+    assert title.startswith("detectors as their authors define them: digits, 20%, symmetric noise, ")
+    paper, ours = table["paper, OrganSMNIST"], table["ours, digits"]
+    assert [paper["LiNC"], paper[LEAD]] == [f"{DETECTION[DETECTOR]:.4f}", f"{AUC_LEAD:+.4f}"]
+    assert ours[["AUM", "VoG", LEAD]].tolist() == ["0.9000 ± 0.0000", "–", "-0.0200"]
+
+
+def test_table_1_has_the_line_ups_of_its_detectors() -> None:
+    metrics = tables(metrics=METRICS)["metrics"]
+    margins = metrics.assign(line_up="margins").query("detector == 'LiNC'")
+    found = detection_tables(pd.concat([metrics, metrics.assign(line_up="hcat"), margins]))
+    assert [title.partition(":")[0] for title, _ in found] == [
+        "detectors as their authors define them",
+        "detectors as H-CAT defines them",
+    ]
+    assert detection_tables(metrics[:0]) == []
 
 
 def test_variants_are_not_averaged_with_linc() -> None:
     with_variant = detection("digits", {changed("LiNC", warm_up=10): 0.1, "LiNC": 0.88, "AUM": 0.9})
-    ours, alone = (detection_table(tables(metrics=rows)["metrics"]) for rows in (with_variant, METRICS))
+    ours, alone = (detection_tables(tables(metrics=rows)["metrics"])[0][1] for rows in (with_variant, METRICS))
     pd.testing.assert_frame_equal(ours, alone)

@@ -280,3 +280,16 @@ def test_other_commands_ask_git_before_they_do_anything(
     with pytest.raises(Asked):
         main([*command, *([] if "audit" in command else ["--results", str(tmp_path / "results")])])
     assert not list(tmp_path.glob("results/*"))
+
+
+def test_the_processors_model_is_noted_where_linux_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel\t: 1\n"
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: about)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert provenance.machine.__wrapped__() == "x86_64, AMD EPYC, family 25, model 17"
+
+    def is_missing(*_: object, **__: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", is_missing)
+    assert provenance.machine.__wrapped__() == "x86_64"

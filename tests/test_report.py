@@ -83,7 +83,7 @@ def test_a_changed_row_makes_again_what_shows_it_with_the_bytes_of_a_full_report
 ) -> None:
     change_one_row(folder)
     report(folder)
-    readers = {"auc_by_detector", "auc_averaged", "auc_by_rate", "by_noise_kind", "variants"}
+    readers = {"auc_by_detector", "every_two", "auc_averaged", "auc_by_rate", "by_noise_kind", "variants"}
     assert set(drawn) == readers
     clean = tmp_path / "clean"
     clean.mkdir()
@@ -156,8 +156,9 @@ def test_a_report_of_one_study_shows_its_tables_and_makes_everything(folder: Pat
     assert files(folder) == files(whole)
     said = StringIO()
     make_report(ResultsFolder(folder), "other", Console(file=said, width=200), is_verbose=True)
-    assert said.getvalue().count("Detection, original line-up") == 1
+    assert said.getvalue().count("Detection, detectors as their authors define them") == 1
     assert "Test accuracy" in said.getvalue()
+    assert "LiNC has the highest AUROC of 2" in said.getvalue()
 
 
 def test_the_terminal_shows_one_table_and_at_most_five_lines(folder: Path) -> None:
@@ -217,7 +218,9 @@ def test_readme_blocks_are_rewritten_between_their_markers(
     Path("README.md").write_text(text)
     report(Path("results"))
     filled = Path("README.md").read_text()
-    assert filled.startswith(f"Before\n{begin}**Detection, original line-up: digits, 20%, symmetric noise")
+    assert filled.startswith(
+        f"Before\n{begin}**Detection, detectors as their authors define them: digits, 20%, symmetric noise"
+    )
     assert filled.endswith(text.partition("old\n")[2])
     assert [path.name for path in Path("figures").rglob("*.png")] == ["roc_curves.png"]
     Path("README.md").write_text(text)

@@ -1,6 +1,7 @@
 """`linc-bench reproduce`: the paper's tables and figures are listed, printed from committed rows, and planned."""
 
 import argparse
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 from benchmark.cli.command_line import command_line, main
 from benchmark.cli.overrides import Overrides, overridden
 from benchmark.disk import ResultsFolder
+from benchmark.networks import Backbone
 from benchmark.paper.numbers import DETECTION
 from benchmark.paper.targets import TARGETS
-from benchmark.runs import Sources, plan_study, study_named
+from benchmark.runs import Plan, Sources, estimate, plan_study, study_named
 
 ROOT = Path(__file__).parents[1]
 TRAINED = [name for name, target in TARGETS.items() if target.study]
@@ -100,3 +102,51 @@ def test_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail
     assert "Did you mean 'table1'? Known: figure1, figure2, figure3, table1" in fails("reproduce", "tabel1")
     assert "results has no rows of it" in fails("reproduce", "table2", "--committed")
     assert not list(tmp_path.iterdir())
+
+
+def test_figures_of_other_data_are_listed_as_such(
+    committed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmark.cli.dry_run.estimate", lambda plan, workers: (7200.0, 3 * 10**9))
+    assert main(["reproduce"]) == 0
+    lines = capsys.readouterr().out.split("figure3: ")[1].splitlines()
+    assert "committed: of other data (EfficientNet-Lite0 at 64 px; " in lines[3]
+    assert "accuracy_curves" in lines[3]
+
+
+def test_what_input_gradients_take_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def seconds(plan: Plan, workers: int) -> tuple[float, int]:
+        return 3600.0 * sum(
+            signal.prefix_passes(unit.shape) > 0 for unit in plan.to_train for signal in unit.signals
+        ), 0
+
+    monkeypatch.setattr("benchmark.cli.dry_run.estimate", seconds)
+    assert main(["reproduce", "--results", str(tmp_path)]) == 0
+    takes = [line for line in capsys.readouterr().out.splitlines() if "takes: " in line]
+    assert "about 3.0 h and 0 bytes" in takes[0]
+    assert "; VoG, for gradients through the whole network, about 3.0 h of it" in takes[0]
+    assert not any("VoG" in line for line in takes[1:])
+
+
+def test_a_network_is_timed_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[Backbone] = []
+    monkeypatch.setattr(estimate, "measure", lambda backbone, _: timed.append(backbone) or estimate.Cost(1, 2, 3, 4))
+    results, backbone = ResultsFolder(tmp_path / "output"), Backbone("resnet18", 64)
+    for folder_exists in (False, True, True):
+        assert estimate.known_cost(results, backbone, False) == estimate.Cost(1, 2, 3, 4)
+        results.root.mkdir(exist_ok=True) if not folder_exists else None
+    assert len(timed) == 2, "nothing is written where no results are"
+    (file,) = results.root.rglob("*-speed.json")
+    os.utime(file, (0, 0))
+    estimate.known_cost(results, backbone, False)
+    assert len(timed) == 3
+
+
+def test_all_missing_files_are_listed_at_once(tmp_path: Path) -> None:
+    paper = plan_study(study_named("paper-accuracy"), Sources(ResultsFolder(tmp_path), data_root=tmp_path))
+    said = paper.not_here_yet()
+    assert said.count(f".npz into {tmp_path}") == 10
+    assert "the weights of vit_small_patch8_224.dino (from timm's hub, or with --weights FILE)" in said
+    assert plan_study(study_named("demo"), Sources(ResultsFolder(tmp_path))).not_here_yet() == ""

@@ -132,17 +132,24 @@ def test_a_detector_stays_in_the_grids_that_have_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 @pytest.mark.parametrize("name", ["LiNC", "AUM", "VoG", "EL2N", "post-hoc trust"])
 def test_nothing_is_trained_for_a_detector_that_is_then_dropped(study: Study, name: str, tmp_path: Path) -> None:
-    """Every variant of a chosen detector is scored as the study scores it, and the rest of its grids is left out."""
+    """A chosen detector is scored as the study scores it, and the rest of its grids is left out."""
     chosen = changed(study.name, "--detector", name)
-    own = [grid for grid in study.grids if name in {detector.name for detector in grid.detectors}]
+    own = [grid for grid in study.grids if name in {detector.label for detector in grid.detectors}]
     assert [grid.datasets for grid in chosen.grids] == [grid.datasets for grid in own or study.grids]
+    assert {detector.label for detector in chosen.detectors} == {name}
     if own:
-        labels = {detector.label for grid in own for detector in grid.detectors if detector.name == name}
-        assert {detector.label for detector in chosen.detectors} == labels
         for grid, given in zip(chosen.grids, own, strict=True):
             assert (grid.recipes, grid.training, grid.seeds) == (given.recipes, given.training, given.seeds)
-    else:
-        assert all({detector.name for detector in grid.detectors} == {name} for grid in chosen.grids)
+
+
+def test_a_name_is_of_one_detector_and_a_label_of_another() -> None:
+    chosen = changed("detection", "--detector", "LiNC", "--detector", "aum")
+    assert [line_up.name for line_up in chosen.line_ups] == ["original"]
+    assert {detector.label for detector in chosen.detectors} == {"LiNC", "AUM"}
+    later = changed("detection", "--detector", "LiNC (trust_from_epoch=2)")
+    assert {detector.label for detector in later.detectors} == {"LiNC (trust_from_epoch=2)"}
+    (hcat,) = changed("detection", "--line-up", "hcat", "--detector", "EL2N").detectors
+    assert hcat.label == "EL2N (epoch=None, squared=True)"
 
 
 def test_a_line_up_stays_in_the_grids_that_have_it_or_joins_all() -> None:

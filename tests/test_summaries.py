@@ -1,11 +1,19 @@
 """Studies of several settings in one table, under names that people use."""
 
 import pandas as pd
+import pytest
 
 from benchmark.disk.tables import join_runs
 from benchmark.drawings.variants import mean_and_range, variants_group
 from benchmark.paper.tables import effort_table
-from benchmark.report.study_tables import accuracy_summary, accuracy_table, auc_table, detection_summary, study_groups
+from benchmark.report.study_tables import (
+    accuracy_summary,
+    accuracy_table,
+    auc_table,
+    detection_summary,
+    same_order_notes,
+    study_groups,
+)
 from benchmark.runs.scores import epochs_read
 from benchmark.wording import (
     by_setting,
@@ -193,7 +201,21 @@ def test_a_table_says_of_every_detector_whether_it_is_better_or_worse() -> None:
     words = auc_table(rows, DRAWS).set_index("detector")["vs. LiNC"]
     assert words["LiNC"] == "–"
     assert words["EL2N"].endswith(", worse")
+    means = rows.groupby("detector")["auroc"].mean()
+    others = means.index.drop("LiNC")
+    shown = words[others].str.split(",").str[0].astype(float)
+    assert shown.to_numpy() == pytest.approx((means[others] - means["LiNC"]).to_numpy(), abs=5e-5)
     assert set(auc_table(rows, DRAWS[:0])["vs. LiNC"]) == {"–"}, "an older version kept no draws"
+
+
+def test_detectors_that_order_two_classes_alike_are_named() -> None:
+    rows = STUDY["metrics"].query("dataset == 'digits'")
+    twin = rows[rows["detector"] == "EL2N"].assign(detector="margin")
+    both = pd.concat([rows, twin])
+    assert same_order_notes(both.assign(classes=2)) == [
+        "EL2N and margin order the samples of two classes (digits) alike, so their AUROCs are the same there."
+    ]
+    assert same_order_notes(both.assign(classes=10)) == same_order_notes(rows.assign(classes=2)) == []
 
 
 def test_a_table_of_what_each_change_does() -> None:

@@ -120,7 +120,9 @@ class CommandParser(argparse.ArgumentParser):
             "default: all data sets of the study; repeatable"
         )
         line_up = "original, hcat or margins; default: all line-ups of the study; repeatable"
-        detector = "a name, in the parts of the study that have it or else in all; or path/to/file.py:Class; repeatable"
+        detector = (
+            "as tables call it, with the options in brackets if any; or path/to/file.py:Class; default: all; repeatable"
+        )
         self.add_argument("study", nargs="?", default="demo", help="default: demo")
         self.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)
         self.add_argument("--detector", dest="detectors", action="append", metavar="DETECTOR", help=detector)

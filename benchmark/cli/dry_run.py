@@ -11,7 +11,7 @@ from benchmark.execution.progress import duration
 from benchmark.networks.check import CHECKED
 from benchmark.networks.loading import load_backbone
 from benchmark.runs import Plan, Unit
-from benchmark.runs.estimate import estimate
+from benchmark.runs.estimate import estimate, without_input_gradients
 from benchmark.wording import dataset_title, network_title
 
 
@@ -22,17 +22,29 @@ def print_plan(plan: Plan, workers: int) -> None:
     stores = plan.stores_to_compute()
     if stores and plan.sources.weights_file is not None:  # unsuitable weights are an error now, not in the run
         load_backbone(plan.units[0].run.backbone, 2, plan.sources.weights_file, 0, torch.device("cpu"))
-    if plan.to_train:
-        _print_checks(plan)
     for missing in plan.downloads():
         say(f"To be downloaded: {missing}")
+    if plan.to_train:
+        _print_checks(plan)
     say(f"{what_it_takes(plan, workers)}; feature stores to compute: {len(stores)} (from timing one batch here).")
 
 
 def what_it_takes(plan: Plan, workers: int) -> str:
     seconds, size = estimate(plan, workers)
     runs = f"{len(plan.to_train)} of {len(plan.units)} runs to train, {workers} at a time"
-    return f"about {duration(seconds)} and {decimal(size)} of disk: {runs}"
+    return f"about {duration(seconds)} and {decimal(size)} of disk: {runs}{_slow_part(plan, workers, seconds)}"
+
+
+def _slow_part(plan: Plan, workers: int, seconds: float) -> str:
+    """What gradients of the input take, which a user may want to do without."""
+    others, names = without_input_gradients(plan)
+    if not names:
+        return ""
+    rest, _ = estimate(others, workers)
+    return (
+        f"; {' and '.join(names)}, for gradients through the whole network, about {duration(seconds - rest)} of it "
+        "(name the others with --detector to leave it out)"
+    )
 
 
 def _print_checks(plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """What the command line changes in a study, or takes of a pack."""
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -127,7 +127,7 @@ def _overridden_grid(study: Study, grid: Grid, wanted: Overrides) -> Grid:
     line_ups = _line_ups(study, grid, wanted.line_ups)
     if wanted.detectors and (line_ups or not wanted.line_ups):
         own = tuple(load_detector(name, training) for name in wanted.detectors if is_detector_file(name))
-        line_ups = _with_detectors(study, line_ups, wanted.detectors, own)
+        line_ups = _with_detectors(study, line_ups, wanted, own)
     noise = _noise(wanted)
     rates = {rate for other in study.grids for rate in other.rates}
     network = {"name": wanted.backbone, "image_size": wanted.image_size, "feature_dtype": wanted.feature_dtype}
@@ -209,15 +209,20 @@ def _line_ups(study: Study, grid: Grid, wanted: tuple[str, ...]) -> tuple[LineUp
 
 
 def _with_detectors(
-    study: Study, line_ups: tuple[LineUp, ...], names: tuple[str, ...], own: tuple[Detector, ...]
+    study: Study, line_ups: tuple[LineUp, ...], wanted: Overrides, own: tuple[Detector, ...]
 ) -> tuple[LineUp, ...]:
     """The named detectors of these line-ups, and those that no grid has; `own` ones join them, or else all."""
-    known = [detector_named(name).name for name in names if not is_detector_file(name)]
-    new = set(known) - {detector.name for detector in study.detectors}
+    texts = [text for text in wanted.detectors if not is_detector_file(text)]
     members = {line_up.name: line_up.detectors for line_up in line_ups} or dict.fromkeys(LINE_UPS, ())
-    for name, detectors in members.items() if known else ():
-        added = (detector for detector in LINE_UPS[name] if detector.name in new)
-        members[name] = tuple(dict.fromkeys([*(one for one in detectors if one.name in known), *added]))
+    in_study = [line_up for line_up in study.line_ups if line_up.name in (wanted.line_ups or (line_up.name,))]
+    known = {text: _labels(text, [one for line_up in in_study for one in line_up.detectors]) for text in texts}
+    addable = [detector for name in members for detector in LINE_UPS[name]]
+    chosen = {label for found in known.values() for label in found}
+    added = {label for text, found in known.items() if not found for label in _labels(text, addable)}
+    of_study = {detector.name for detector in study.detectors}
+    for name, detectors in members.items() if texts else ():
+        new = (one for one in LINE_UPS[name] if one.label in added and one.name not in of_study)
+        members[name] = tuple(dict.fromkeys([*(one for one in detectors if one.label in chosen), *new]))
     first = next(iter(members))
     members[first] = tuple(dict.fromkeys((*members[first], *own)))
     labels = [detector.label for detector in members[first]]
@@ -226,6 +231,12 @@ def _with_detectors(
             raise LincBenchError(f"There are two detectors called '{detector.label}'; give yours another `name`.")
     compares_more = {name: set(detectors) - set(members[first]) for name, detectors in members.items()}
     return tuple(LineUp(name, all_of) for name, all_of in members.items() if name == first or compares_more[name])
+
+
+def _labels(text: str, detectors: Collection[Detector]) -> set[str]:
+    """Of the detector that is called exactly so; of those with that name, with whatever options, if none is."""
+    exact = {detector.label for detector in detectors if detector.label.lower() == text.lower()}
+    return exact or {detector.label for detector in detectors if detector.name == detector_named(text).name}
 
 
 def _device(overrides: Overrides) -> str:

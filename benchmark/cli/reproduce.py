@@ -11,7 +11,17 @@ from benchmark.cli.overrides import Overrides, overridden
 from benchmark.cli.terminal import print_table, say
 from benchmark.disk import COMMITTED, COMMITTED_FIGURES, ResultsFolder
 from benchmark.errors import LincBenchError, unknown_name
-from benchmark.paper.targets import IN_ITS_SETTING, NETWORK, TARGETS, Target, as_in_the_paper, difference, measured
+from benchmark.paper.targets import (
+    IN_ITS_SETTING,
+    LEGEND,
+    NETWORK,
+    TARGETS,
+    Target,
+    as_in_the_paper,
+    difference,
+    measured,
+    other_setting,
+)
 from benchmark.paper.verdicts import verdict_table
 from benchmark.report.make_report import Rows, read_rows
 from benchmark.runs import DEMO, Sources, plan_study, study_named
@@ -45,7 +55,10 @@ def _list(options: argparse.Namespace) -> int:
         if target.place and len(judged):
             lines.append(f"committed: {measured(target, judged, target.rows(committed))}")
         else:
-            lines.append(f"committed: {', '.join(map(str, _figures(target))) or 'nothing'}")
+            setting = other_setting(target.rows(committed)) if target.study else ""
+            of = f"of other data ({setting}): " if setting else ""
+            files = ", ".join(map(str, _figures(target)))
+            lines.append(f"committed: {of}{files}" if files else "committed: nothing")
         say("\n    ".join(lines))
     say(
         "`linc-bench reproduce table1` trains it in the paper's setting, and with --committed prints our rows. "
@@ -77,15 +90,18 @@ def _figures(target: Target) -> list[Path]:
 
 def _show(target: Target, results: ResultsFolder) -> None:
     rows = target.rows(as_in_the_paper(Rows(partial(read_rows, results))))
-    if target.table is None:
+    if target.tables is None:
         figures = _figures(target) if results.is_committed else [results.figures(target.study)]
         say(f"The paper's: {target.what}. Ours: {', '.join(map(str, figures)) or 'not drawn'}")
-    elif (table := target.table(rows)).empty:
+    elif not (tables := target.tables(rows)):
         raise LincBenchError(
             f"{results.root} has no rows of it ({target.what}). To train it in the paper's setting, leave --committed "
             "out; --dry-run shows what that takes."
         )
     else:
-        print_table(f"{target.what}; the paper's and ours", table)
+        say(f"{target.what}; the paper's and ours")
+        for title, table in tables:
+            print_table(title, table)
+        say(LEGEND)
     if differs := difference(target, rows):
         say(differs)

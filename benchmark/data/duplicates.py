@@ -117,7 +117,7 @@ def duplicates_sentence(found: Duplicates, dataset: Dataset) -> str | None:
         return None
     parts = [f"{dataset_title(dataset.info.name)}: {pairs:,} pairs of duplicates, {found.exact_pairs:,} exact"]
     for one, other, _ in islice(found.contradicting_pairs(labels), 1):
-        wrong = f"{found.contradictions(labels):,} with different labels, of which one is wrong"
+        wrong = f"{found.contradictions(labels):,} with two labels, one of which is wrong"
         parts[0] += f", {wrong} (such as {_name(dataset, one)} and {_name(dataset, other)})"
     if twins.any():
         example = _name(dataset, found.sizes[TRAIN] + found.sizes[VALIDATION] + int(twins.argmax()))

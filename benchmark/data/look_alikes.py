@@ -38,8 +38,8 @@ def read_look_alikes(file: Path) -> np.ndarray | None:
 
 
 def look_alikes_sentence(pairs: np.ndarray, dataset: str, network: str) -> str:
-    found = f"{len(pairs):,} pairs of images look alike to {network_title(network)}, and may be near duplicates"
-    return f"{dataset_title(dataset)}: {found} (duplicates.csv)"
+    found = f"{len(pairs):,} pairs of images look alike to {network_title(network)}, with or without equal pixels"
+    return f"{dataset_title(dataset)}: {found}; duplicates.csv says how many are no duplicates"
 
 
 def embeddings(splits: Iterable[MappedRows]) -> np.ndarray:

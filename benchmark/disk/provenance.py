@@ -13,6 +13,7 @@ from benchmark.disk.schema import ORIGIN
 from benchmark.identity import Json
 
 CODE = ("benchmark", "detectors")
+PROCESSOR = {"model name": "", "cpu family": "family ", "model": "model "}  # in /proc/cpuinfo
 NOTED_LIBRARIES = ("torch", "timm", "numpy", "scikit-learn", "scipy", "pandas", "medmnist")
 
 
@@ -22,7 +23,7 @@ def provenance(code: str | None = None) -> Json:
     return {
         "process_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * peak_unit,
         "versions": {name: version(name) for name in NOTED_LIBRARIES} | {"python": platform.python_version()},
-        "machine": platform.machine(),
+        "machine": machine(),
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit() if code is None else code,
     }
@@ -32,6 +33,18 @@ def provenance_columns(about: Json | None = None) -> dict[str, Json]:
     """The same in columns, for the rows of a table: of this process, or of the run that `about` was noted for."""
     known = about or provenance()
     return {column: known[column] if column in known else known["versions"][column] for column in ORIGIN}
+
+
+@cache
+def machine() -> str:
+    """The architecture and, where Linux tells it, the processor's model: each model rounds in its own way."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
+    except OSError:
+        lines = []
+    about = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    known = [f"{words}{about[name]}" for name, words in PROCESSOR.items() if about.get(name)]
+    return ", ".join([platform.machine(), *known])
 
 
 @cache

@@ -56,6 +56,10 @@ class ResultsFolder:
         """What pretrained weights are worth for a data set."""
         return self.root / "checks" / f"{check_id}.npz"
 
+    def speed(self, network_id: str) -> Path:
+        """How fast this machine runs a network."""
+        return self.root / "checks" / f"{network_id}-speed.json"
+
     def hardness(self, store_id: str) -> Path:
         """How hard each training sample is for simple classifiers of cached features."""
         return self.root / "checks" / f"{store_id}-hardness.npz"

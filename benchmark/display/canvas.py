@@ -91,18 +91,18 @@ def panel_per_group(
     for (title, rows), axis in zip(groups, axes, strict=True):
         axis.set_title(title)
         draw(axis, rows)
-    only_outer_labels(axes, share_y="sharey" in shared)
+    only_outer_labels(axes, "sharey" in shared, "sharex" in shared)
     legend_below(figure, [*axes[0].get_legend_handles_labels()[0], *handles], axes)
     sns.despine(figure)
     return figure
 
 
-def only_outer_labels(axes: list[Axes], share_y: bool = True) -> None:
+def only_outer_labels(axes: list[Axes], share_y: bool = True, share_x: bool = True) -> None:
     """Labels of the x axis where no panel stands below, of a shared y axis in the first column."""
     columns = _columns(axes)
     for index, axis in enumerate(axes):
         is_lowest, is_first = index + columns >= len(axes), index % columns == 0 or not share_y
-        axis.tick_params(labelbottom=is_lowest, labelleft=is_first)
+        axis.tick_params(labelbottom=is_lowest or not share_x, labelleft=is_first)
         axis.set_xlabel(axis.get_xlabel() if is_lowest else "")
         axis.set_ylabel(axis.get_ylabel() if is_first else "")
 
@@ -111,7 +111,19 @@ def stretch_towards_one(axes: list[Axes], lowest: float, highest: float, along: 
     """An axis of AUROCs: the nearer to one, the more room, since that is where good detectors differ."""
     highest = min(highest + (1 - highest) / 4, 0.9998)
     ticks: list[float] = []
-    for tick in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999):
+    for tick in (
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.85,
+        0.9,
+        *((0.92, 0.94, 0.96) if highest < 0.97 else (0.95,)),
+        0.98,
+        0.99,
+        0.995,
+        0.999,
+    ):
         room = np.log10((1 - (ticks[-1] if ticks else 0)) / (1 - tick))  # what is left for its label
         if lowest < tick < highest and room > np.log10((1 - lowest) / (1 - highest)) / 12:
             ticks.append(tick)

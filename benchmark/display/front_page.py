@@ -44,6 +44,7 @@ class BoardRow:
     difference: float = 0.0  # from the pinned detector
     verdict: str = ""  # on that; empty if they were not compared
     is_best: bool = False  # for certain
+    may_be_best: bool = False  # although another stands first
 
     @property
     def versus(self) -> str:

@@ -33,14 +33,14 @@ def titled(title: str, table: pd.DataFrame) -> Tables:
     return [] if table.empty else [(title, table)]
 
 
-def mean_and_spread(values: pd.Series, digits: int = 4) -> str:
+def mean_and_spread(values: pd.Series, digits: int = 4, with_interval: bool = True) -> str:
     """The mean ± the standard deviation; with five values or more, also the 95 % interval of the mean."""
     known = values.dropna()
     if known.empty:
         return MISSING
     mean, spread = known.mean(), known.std(ddof=1)
     text = f"{mean:.{digits}f}" + (f" ± {spread:.{digits}f}" if len(known) > 1 else "")
-    if len(known) < 5:
+    if len(known) < 5 or not with_interval:
         return text
     from scipy.special import stdtrit  # takes long to import, and few tables need it
 

@@ -36,7 +36,7 @@ from benchmark.drawings.rows_to_draw import (
     one_setting_per_rate,
     titled_settings,
 )
-from benchmark.statistics.comparisons import compared, mean_ranks
+from benchmark.statistics.comparisons import compared, mean_aurocs, mean_ranks
 from benchmark.statistics.hierarchical import BETTER, SAME, UNDECIDED, WORSE
 
 MOST_DRAWN = 30  # runs that are drawn one by one; of more, the range that 95 % of them are in
@@ -112,12 +112,12 @@ def _detector_row(axis: Axes, position: int, runs: pd.DataFrame) -> None:
         axis.plot([runs["auroc"].mean()] * 2, [position - 0.38, position + 0.38], color="black", linewidth=1.5)
 
 
-def every_two(draws: pd.DataFrame) -> Figure | None:
+def every_two(draws: pd.DataFrame, metrics: pd.DataFrame) -> Figure | None:
     """A matrix: how far the detector of a row is ahead of that of a column, and whether that is better or worse."""
-    found = compared(draws)
-    if found is None or len(found.names) < 2:
+    found, means = compared(draws), mean_aurocs(metrics[metrics["status"] == "ok"])
+    if found is None or len(means.index.intersection(found.names)) < 2:
         return None
-    names = _best([found.names[index] for index in np.argsort(-found.aurocs.mean(axis=1))])
+    names = _best([str(name) for name in means.index if name in found.names])
     labels = [fill(f"{number}  {name}", LABEL_WIDTH) for number, name in enumerate(names, 1)]
     figure, (axis,) = panels(1, (0.5 + 0.36 * len(names), 0.6 + 0.34 * len(names)), margin=label_margin(labels)[0])
     for (row, one), (column, other) in product(enumerate(names), repeat=2):
@@ -126,7 +126,7 @@ def every_two(draws: pd.DataFrame) -> Figure | None:
             continue
         difference = found.difference(one, other)
         axis.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, ec="0.8", lw=0.5, **VERDICTS[difference.verdict]))
-        text = f"{100 * difference.mean:+.1f}\n{difference.probability:.0%}".replace("-", "−")
+        text = f"{100 * (means[one] - means[other]):+.1f}\n{difference.probability:.0%}".replace("-", "−")
         axis.text(column, row, text, ha="center", va="center", size=6.5, linespacing=1.0)
     axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), xlabel="the same detectors, by number")
     axis.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])

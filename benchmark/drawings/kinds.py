@@ -65,11 +65,11 @@ KINDS = (
     ),
     Kind(
         every_two,
-        ("auroc_draws",),
+        ("auroc_draws", "metrics"),
         f"Every two of the best {MOST_COMPARED} detectors that were measured everywhere, {LINC} among them. In a cell: "
-        "the mean difference in AUROC (row minus column, × 100) over a bootstrap of data sets, then pairs of seeds, "
-        "then samples; below it, the "
-        f"probability that the row is better. Better or worse: the 95% interval is beyond {EQUIVALENT:g}. Equivalent: "
+        "the difference of their mean AUROCs (row minus column, × 100); below it, the probability that the row is "
+        "better, from a bootstrap over data sets, then pairs of seeds, then samples. "
+        f"Better or worse: the 95% interval is beyond {EQUIVALENT:g}. Equivalent: "
         f"it is within ±{EQUIVALENT:g}",
         has_cells=True,
     ),

@@ -47,13 +47,14 @@ def trust_histograms(histograms: pd.DataFrame, mixtures: pd.DataFrame) -> Figure
                 edgecolor="black", hatch=hatch, linewidth=0.4, label=f"truly {subset}",
             )  # fmt: skip
         root_scale(axis, rows["count"].max())
+        axis.xaxis.set_major_locator(MaxNLocator(5))
         _mark_components(axis, mixtures[mixtures["run"].isin(rows["run"])])
         axis.set(xlabel="trust α after the warm-up", ylabel="training samples")
 
     groups = titled_settings(of_plain_recipes(histograms))
     means = Line2D([], [], color="black", linestyle="--", linewidth=1.0, label="mean of a mixture component")
     cut = Line2D([], [], color="black", linewidth=1.2, label="cut: noisy on its left")
-    return panel_per_group(groups, (3.0, 2.4), draw, [means, cut], entries=4, sharex=True)
+    return panel_per_group(groups, (3.0, 2.4), draw, [means, cut], entries=4)
 
 
 def _mark_components(axis: Axes, components: pd.DataFrame) -> None:
@@ -75,7 +76,18 @@ def _mark_components(axis: Axes, components: pd.DataFrame) -> None:
     for number, (name, place) in enumerate(zip(names, components["mean"], strict=True)):
         top = 0.96 - 0.09 * number
         axis.axvline(place, ymax=top - 0.03, color="black", linestyle="--", linewidth=1.0)
-        axis.text(place, top, name, ha="center", va="center", size=6.5, transform=axis.get_xaxis_transform())
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # hides other components' lines behind the name
+        axis.text(
+            place,
+            top,
+            name,
+            ha="center",
+            va="center",
+            size=6.5,
+            transform=axis.get_xaxis_transform(),
+            bbox=box,
+            zorder=4,
+        )
     is_beyond = (trust > mean[0]) & (most_probable > 0)
     if is_beyond.any():
         axis.axvline(trust[is_beyond].min(), ymax=0.68, color="black", linewidth=1.2)

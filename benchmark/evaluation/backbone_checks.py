@@ -21,7 +21,7 @@ from benchmark.networks.check import (
 )
 from benchmark.networks.feature_store import open_store
 from benchmark.runs import Sources, Unit
-from benchmark.runs.estimate import measure
+from benchmark.runs.estimate import known_cost
 from benchmark.runs.training_job import dataset_of
 
 LONGEST = 30  # seconds for a check that nobody asked for
@@ -75,7 +75,7 @@ def quick_check(unit: Unit, sources: Sources) -> BackboneCheck:
         raise LincBenchError("the data set is not here yet")
     if weights_path(backbone.name, sources.weights_file) is None:
         raise LincBenchError(f"the weights are on the hub ({how})")
-    seconds = sum(FEW_IMAGES) * measure(backbone, False).prefix_seconds
+    seconds = sum(FEW_IMAGES) * known_cost(sources.results, backbone, False).prefix_seconds
     if seconds > LONGEST:
         raise LincBenchError(f"that would take about {duration(seconds)} ({how})")
     return check_backbone(dataset_of(unit, sources), backbone, sources.weights_file, FEW_IMAGES)

@@ -23,10 +23,11 @@ from benchmark.display.canvas import (
     panels,
     stretch_towards_one,
 )
-from benchmark.overhead.tables import OWN_STATE, added_costs, short_titles
+from benchmark.overhead.tables import OWN_STATE, added_costs, profiled_on, short_titles
 from benchmark.reference import DETECTOR, RATE
-from benchmark.wording import dataset_title, describe_setting
+from benchmark.wording import dataset_title, describe_setting, list_of
 
+NAMED = 4  # of the detectors whose cost is not known, the best
 GAP, LETTER = 0.04, 0.0095  # between two labels, and the width of a letter, as shares of a panel
 CAPTIONS = {
     "quality_against_cost": (
@@ -68,7 +69,7 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
     if not groups:
         return None
     figure, axes = panels(len(groups), (4.6, 3.3), columns=2, entries=2)
-    for (title, points), axis in zip(groups, axes, strict=True):
+    for (title, where, points), axis in zip(groups, axes, strict=True):
         axis.set_xscale("log")
         axis.set_xlim(points["cost"].min() / 2, 12 * points["cost"].max())
         axis.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
@@ -76,7 +77,7 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
         _front(axis, points)
         _labelled_points(axis, points)
         axis.set_title(fill(title, 70))
-        axis.set(xlabel="added cost (% of one standard training)", ylabel="AUROC from one training")
+        axis.set(xlabel=f"added cost (% of one standard training){where}", ylabel="AUROC from one training")
         axis.grid(linewidth=0.4)
     star = Line2D([], [], color=COLOURS[3], marker="*", markersize=9, linestyle="", label=DETECTOR)
     front = Line2D([], [], color="0.7", linewidth=1.5, label="Pareto front: nothing cheaper finds more")
@@ -88,23 +89,30 @@ def quality_against_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Figure |
     return figure
 
 
-def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Of each network that was profiled, under a title: the AUROC and the added cost of every detector.
+def _quality_and_cost(costs: pd.DataFrame, metrics: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Of each network that was profiled: a title, where and of whom costs are known, and every detector's two numbers.
 
     Of several ways to train it, the one with the most data sets. A detector that was not measured in every run has the
     mean of those it was measured in.
     """
     costs = costs[costs["path"] == "fast"]  # what a detector costs alone does not depend on the line-up
     rows = metrics[(metrics["line_up"] == "original") & (metrics["noise"] == "symmetric") & (metrics["status"] == "ok")]
-    rows = rows[np.isclose(rows["rate"], RATE) & rows["detector"].isin(costs["detector"])]
+    rows = rows[np.isclose(rows["rate"], RATE)]
     for _, own in rows[rows["backbone"].isin(costs["backbone"])].groupby("backbone"):
-        own = own[own["protocol"] == own.groupby("protocol")["dataset"].nunique().idxmax()]
+        is_profiled = own["detector"].isin(costs["detector"])
+        if not is_profiled.any():
+            continue
+        own = own[own["protocol"] == own[is_profiled].groupby("protocol")["dataset"].nunique().idxmax()]
         aurocs = own.pivot_table("auroc", ["dataset", "noise_seed", "training_seed"], "detector")
         means, cost = aurocs.groupby("dataset").mean(), added_costs(costs, own.iloc[0])
         setting = describe_setting(own.iloc[0], ("backbone", "image_size", "epochs"))
         title = f"{', '.join(map(dataset_title, means.index))}: {setting}"
         points = {"auroc": means.mean(), "cost": cost[cost > 0], "in_all": aurocs.notna().all()}
-        yield title, pd.DataFrame(points).dropna()
+        unknown = means.mean().drop(cost.index, errors="ignore").sort_values(ascending=False, kind="stable").index
+        named = [str(name) for name in unknown if aurocs[name].notna().all()][:NAMED]
+        others = [f"{len(unknown) - len(named)} others"] if len(unknown) > len(named) else []
+        missing = f"\nCost not measured: {list_of([*named, *others])}" if len(unknown) else ""
+        yield title, f"{profiled_on(costs, own.iloc[0])}{missing}", pd.DataFrame(points).dropna()
 
 
 def pareto_front(points: pd.DataFrame) -> pd.DataFrame:

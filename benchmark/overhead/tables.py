@@ -9,7 +9,7 @@ from scipy.optimize import curve_fit
 from scipy.stats import linregress
 
 from benchmark.display.tables import Group
-from benchmark.wording import describe_setting, varying_columns
+from benchmark.wording import dataset_title, describe_setting, list_of, varying_columns
 
 OWN_STATE = "LiNC's own state"  # in the place of a detector: the reference method's objective alone
 IMAGENET = "ImageNet"  # in the place of an axis: a data set of its size
@@ -210,9 +210,19 @@ def added_costs(costs: pd.DataFrame, like: pd.Series) -> pd.Series:
 
     Means over the data sets that were profiled with the same network, in the same setting if that was profiled.
     """
+    return _profiled_like(costs, like).groupby("detector")["alone"].mean()
+
+
+def profiled_on(costs: pd.DataFrame, like: pd.Series) -> str:
+    """The data sets of these means, for the end of a sentence."""
+    datasets = _profiled_like(costs, like)["dataset"].unique()
+    return f", measured on {list_of([dataset_title(name) for name in datasets])}" if len(datasets) else ""
+
+
+def _profiled_like(costs: pd.DataFrame, like: pd.Series) -> pd.DataFrame:
     paid = costs[(costs["path"] == "fast") & (costs["backbone"] == like["backbone"])]
     is_same = (paid[AS_PROFILED] == like[AS_PROFILED]).all(axis=1)
-    return (paid[is_same] if is_same.any() else paid).groupby("detector")["alone"].mean()
+    return paid[is_same] if is_same.any() else paid
 
 
 def percent(share: float) -> str:

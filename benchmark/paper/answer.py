@@ -28,6 +28,7 @@ def leaderboard(board: Board) -> pd.DataFrame:
                 "detector": entry.title,
                 "AUROC": row.value,
                 "rank": row.ranked or MISSING,
+                f"vs. {DETECTOR}": row.versus or MISSING,
                 "trainings": entry.trainings or MISSING,
                 "added cost": entry.cost or MISSING,
                 "paper": ", ".join(filter(None, (entry.paper, number and f"arXiv {number}"))) or MISSING,
@@ -44,17 +45,14 @@ def short_answers(board: Board | None, tables: select.Tables, judged: pd.DataFra
         answers.append(f"Detection: {sentence[0].lower()}{sentence[1:]}")
         verdicts = [row.verdict for row in board.views[board.first] if row.verdict]
         counts = ", ".join(f"{verdicts.count(word)} {word}" for word in (BETTER, WORSE, SAME, UNDECIDED))
-        answers.append(
-            f"Against {DETECTOR}: of {len(verdicts)} others measured everywhere, {counts} "
-            f"(margin {EQUIVALENT:g} AUROC)."
-        )
+        answers.append(f"Against {DETECTOR}: of the {len(verdicts)} others, {counts} (margin {EQUIVALENT:g} AUROC).")
     noisy = accuracy_cells(counted_rows(tables["accuracy"]))
     noisy = noisy[noisy["rate"] > 0]
     if len(noisy):
         answers.append(
             f"Accuracy: with noise, {DETECTOR}'s correction helps the last epoch in {(noisy['last'] > 0).sum()} of "
-            f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average ({noisy['last'].min():+.1f} to "
-            f"{noisy['last'].max():+.1f})."
+            f"{len(noisy)} settings, by {noisy['last'].mean():+.1f} points on average (lowest "
+            f"{noisy['last'].min():+.1f}, highest {noisy['last'].max():+.1f})."
         )
     gains = judged.loc[judged["where"] == GAINS, "verdict"]
     measured = gains[gains != NOT_TESTED]

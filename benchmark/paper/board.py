@@ -7,11 +7,11 @@ import pandas as pd
 
 from benchmark import reference
 from benchmark.display.front_page import Board, BoardDetector, BoardRow, Selector
-from benchmark.overhead.tables import added_costs
+from benchmark.overhead.tables import added_costs, profiled_on
 from benchmark.paper.select import SEEDS, is_ablation, like
-from benchmark.statistics.comparisons import SCALE, Compared, compared, mean_ranks, measured_together
+from benchmark.statistics.comparisons import SCALE, Compared, compared, mean_aurocs, mean_ranks
 from benchmark.statistics.hierarchical import EQUIVALENT
-from benchmark.wording import dataset_title, network_title, ordinal
+from benchmark.wording import dataset_title, line_up_title, network_title, ordinal
 from detectors import LINE_UPS
 
 METRICS = {
@@ -20,11 +20,6 @@ METRICS = {
     "precision_at_rate": "precision at the true noise rate",
     "recall_5": "share of wrong labels in the first 5 %",
     "recall_20": "share of wrong labels in the first 20 %",
-}
-DEFINED = {
-    reference.LINE_UP: "detectors as their authors define them",
-    "hcat": "detectors as H-CAT defines them",
-    "margins": "plain margins and probabilities beside LiNC",
 }
 EPOCHS = (1, 2, 5, 10, 20, 40)  # of those that were read, the views that are offered
 ALL, ALL_EPOCHS = "all", "all"
@@ -41,16 +36,13 @@ NAMES = {
 GROUP = ["noise", "rate", "backbone", "image_size", "protocol", "line_up", "runs_averaged"]
 HOW = (
     "Means over pairs of seeds, then over data sets; rank 1 is the best. In brackets the 95 % interval of a bootstrap "
-    "over data sets, pairs of seeds and, for AUROC of one training, samples. Where it says so, a detector was not "
-    "measured in every run: it is neither ranked nor compared, since its mean is of other wrong labels. Trainings: how "
-    "many networks it trains; those in folds are shorter. Added cost: what it adds to one standard training on cached "
-    "features if it is used alone, on the data that were profiled."
-)
-NOTE = (
-    f"{reference.DETECTOR} is pinned on top; the others stand from the highest. Bold: better than every other for "
-    f"certain, the interval of each difference being above 0. vs. {reference.DETECTOR}: the mean difference; better or "
-    f"worse if its interval is beyond {EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided otherwise. "
-    f"{HOW}"
+    "over data sets, pairs of seeds and, for AUROC of one training, samples. "
+    f"vs. {reference.DETECTOR}: the difference of the means; better or worse if its interval is beyond {EQUIVALENT:g}, "
+    f"equivalent if it is within ±{EQUIVALENT:g}, undecided otherwise. So a lead in every data set, which the ranks "
+    f"show, is undecided if it may be less than {EQUIVALENT:g}. Where it says so, a detector was not measured in every "
+    "run: it is neither ranked nor compared, since its mean is of other wrong labels. Trainings: how many networks it "
+    "trains; those in folds are shorter. Added cost: what it adds to one standard training on cached features if it is "
+    "used alone{}."
 )
 
 
@@ -82,16 +74,20 @@ def board(tables: Mapping[str, pd.DataFrame], link: str) -> Board | None:
         return None
     first = max(views, key=lambda address: _comes_first(address, len(views[address])))
     detectors = _detectors(rows, tables["overhead"], link)
-    return Board(_selectors(views, first), views, over, first, detectors, NOTE, reference.DETECTOR)
+    note = HOW.format(profiled_on(tables["overhead"], rows.iloc[0]))
+    return Board(_selectors(views, first), views, over, first, detectors, note, reference.DETECTOR)
 
 
 def verdict(board: Board) -> str:
     """Who finds most, and where the pinned detector stands."""
     rows = board.views[board.first]
     best, own = rows[0], next((row for row in rows if row.detector == board.pinned), None)
-    certain = "for certain" if best.is_best else "though not for certain"
     ranked = [row for row in rows if row.ranked]
-    sentence = f"Of {len(ranked)} detectors, {best.detector} ranks first (mean AUROC {best.value}), {certain}"
+    rivals = [row.detector for row in rows if row.may_be_best]
+    certain = ", for certain" if best.is_best else ""
+    if rivals:
+        certain = f"; {rivals[0] if len(rivals) == 1 else f'{len(rivals)} others'} may be as good"
+    sentence = f"Of {len(ranked)} detectors, {best.detector} has the highest mean AUROC ({best.value}){certain}"
     if own is None or own is best:
         return f"{sentence}."
     return f"{sentence}; {own.detector} is {ordinal(ranked.index(own) + 1)} ({own.value})."
@@ -129,22 +125,21 @@ def _view(rows: pd.DataFrame, column: str, drawn: Compared | None) -> list[Board
     rows = rows[rows[column].notna()]
     if rows.empty:
         return []
-    together: pd.Series = measured_together(rows, column).groupby("dataset").mean().mean()
-    means, ranks = together.sort_values(ascending=False, kind="stable"), mean_ranks(rows, column)
+    means, ranks = mean_aurocs(rows, column), mean_ranks(rows, column)
     found = drawn if drawn and set(means.index) <= set(drawn.names) else None
     if found is None and len(rows[SEEDS].drop_duplicates()) > 1:
         found = compared(rows, column, 1)
     ends, rank_ends = (found.auroc_intervals(), found.rank_intervals()) if found else ({}, {})
     first, *others = means.index if len(means) else [""]
-    is_certain = found is not None and all(found.difference(first, other).low > 0 for other in others)
+    rivals = {other for other in others if found and found.difference(first, other).low <= 0}
     board = []
     for name, mean in zip(map(str, means.index), means, strict=True):
         versus: tuple[float, str] = (0.0, "")
         if found and name != reference.DETECTOR and reference.DETECTOR in found.names:
-            difference = found.difference(name, reference.DETECTOR)
-            versus = difference.mean, difference.verdict
+            versus = mean - means[reference.DETECTOR], found.difference(name, reference.DETECTOR).verdict
         value, rank = _with_ends(mean, ends.get(name), 3), _with_ends(ranks[name], rank_ends.get(name), 1)
-        board.append(BoardRow(name, value, rank, *versus, is_certain and name == first))
+        is_best = found is not None and name == first and not rivals
+        board.append(BoardRow(name, value, rank, *versus, is_best, name in rivals))
     by_run = rows.pivot_table(column, ["dataset", *SEEDS], "detector").drop(columns=means.index)
     in_part: pd.Series = by_run.groupby("dataset").mean().mean()
     return board + [
@@ -182,7 +177,7 @@ def _selectors(views: Mapping[tuple[str, ...], Any], first: tuple[str, ...]) -> 
             "noise": f"{value} noise",
             "rate": f"{float(value):.0%}" if name == "rate" else "",
             "network": f"{network_title(backbone)}, {size} px",
-            "lineup": DEFINED.get(value, value),
+            "lineup": line_up_title(value),
             "metric": METRICS.get(value, value),
             "trainings": "one training" if value == "1" else f"averaged over {value} trainings",
             "epochs": "epochs that their authors read" if value == ALL_EPOCHS else f"at most the first {value} epochs",

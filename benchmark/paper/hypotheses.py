@@ -19,16 +19,19 @@ from benchmark.paper import select
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.wording import IN_TITLES, dataset_title, paper_dataset
 
-NOTE = (
-    "At 20 % noise; means over the seeds that both sides have; unchanged → changed, from the lowest to the highest "
-    "where several values were tried. The lead is LiNC's AUROC minus that of the best of the paper's other detectors "
-    "in the same setting and seed (those with scores for every seed), or of AUM where it says so. "
-    "The gain is LiNC's accuracy at the last epoch minus that of standard training, in points. A change explains why "
-    "LiNC is behind if it puts LiNC ahead in every seed, and in part if it halves the distance. It explains a gain of "
-    "less than half of the paper's if it raises it to at least that in every seed; the mixture's cut does if the noisy "
-    "component holds less than half of the mislabelled samples that it could. The epochs that AUM reads explain a lead "
-    "that is there without the change and gone with it. A dash: nothing to explain, or the change cannot matter. Of "
-    "several values the best is judged, chosen knowing which labels are wrong: a yes is an upper limit."
+NOTES = (
+    "Lead: LiNC's AUROC minus that of the best of the paper's other detectors (or of AUM, where it says so) in "
+    "the same setting and seed. Gain: LiNC's accuracy at the last epoch minus that of standard training, in "
+    "points. The arrow: unchanged → changed; of several values that were tried, from the lowest to the highest. "
+    "All at 20 % noise, as means over the seeds that both sides have.",
+    "A change explains LiNC's rank if LiNC is ahead with it in every seed, and explains it in part if it halves "
+    "the distance. For the epochs that AUM reads it is the other way round: LiNC is ahead without the change, and "
+    "not with it. A change explains a gain that is less than half of the paper's if it raises it to half in every "
+    "seed; the mixture's cut explains it if the noisy component holds less than half of the mislabelled samples "
+    "that it could.",
+    "A dash: there is nothing to explain, or the change cannot matter. Of several values the best is judged, "
+    "chosen knowing which labels are wrong, so a yes is an upper limit. H-CAT: the benchmark whose definitions of "
+    "detectors differ from their authors'.",
 )
 EXPLAINS, IN_PART, NOT = "yes", "in part", "no"
 PLACE, GAIN = f"explains {DETECTOR}'s rank", f"explains {DETECTOR}'s gain"

@@ -7,17 +7,29 @@ from typing import Any
 import pandas as pd
 
 from benchmark.display.front_page import Board
-from benchmark.display.tables import MISSING, Group, mean_and_spread, titled
+from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
 from benchmark.paper.answer import MOST, leaderboard, short_answers
-from benchmark.paper.board import HOW as HOW_RANKED
 from benchmark.paper.headlines import HOW, headlines
-from benchmark.paper.hypotheses import NOTE, hypothesis_table
+from benchmark.paper.hypotheses import NOTES, hypothesis_table
 from benchmark.paper.verdicts import RULES, count_table, in_a_sentence, verdict_table
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
-from benchmark.wording import FULL_TITLE, by_setting, dataset_title, describe_setting, varying_columns
+from benchmark.statistics.comparisons import mean_aurocs
+from benchmark.wording import (
+    by_setting,
+    dataset_title,
+    describe_setting,
+    in_common,
+    line_up_title,
+    varying_columns,
+)
 
+LEAD = f"{DETECTOR} minus the best other"
+BESIDE = (
+    "± is the standard deviation over pairs of noise and training seeds; in square brackets, from five pairs on, the "
+    f"95 % interval of the mean. {LEAD}: of those that were measured in every run."
+)
 TITLES = {BASELINE_RECIPE: f"No {DETECTOR}", RECIPE: DETECTOR}  # as in the paper
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and recipe
 
@@ -33,15 +45,19 @@ def paper_groups(tables: select.Tables, board: Board | None) -> dict[str, Group]
     groups = {
         "answer": Group("The answer", [], short_answers(board, usual, judged)),
         "headlines": Group("What we found", [], [*headlines(usual), in_a_sentence(judged), HOW]),
-        "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [NOTE]),
-        "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [RULES]),
-        "verdicts": Group("The paper, number by number", titled("Every number", judged), [RULES]),
+        "hypotheses": Group("What was tried to explain it", titled("One thing changed at a time", tried), [*NOTES]),
+        "counts": Group("Verdicts on the paper's numbers", titled("Verdicts, counted", count_table(judged)), [*RULES]),
+        "verdicts": Group("The paper, number by number", titled("Every number", judged), [*RULES]),
         "runs": Group("What was run", titled("Runs and their duration", effort_table(tables["runs"]))),
     }
     if board is not None:
-        ranked = titled("; ".join(board.first_titles), leaderboard(board))
-        shown = f"The best {MOST} of {len(board.views[board.first])} detectors, and those that the paper compares."
-        groups["leaderboard"] = Group("The best detectors", ranked, [f"{shown} {HOW_RANKED}"])
+        ranked = titled("; ".join(board.first_titles[:5]), leaderboard(board))
+        rows = board.views[board.first]
+        shown = (
+            f"The {MOST} best detectors, and those that the paper compares; {sum(bool(row.ranked) for row in rows)} of "
+            f"{len(rows)} detectors and variants were measured in every run."
+        )
+        groups["leaderboard"] = Group("The best detectors", ranked, [f"{shown} {board.note}"])
     return {name: group for name, group in groups.items() if group.tables or name in ("answer", "headlines")}
 
 
@@ -63,26 +79,39 @@ def effort_table(runs: pd.DataFrame) -> pd.DataFrame:
 def study_paper_groups(tables: select.Tables) -> dict[str, Group]:
     """The paper's three tables in its own layout, with the measurements of one study beside it."""
     beside = [
-        *titled("Table 1 of the paper: AUC at 20% noise", detection_table(tables["metrics"])),
+        *((f"Table 1 of the paper: AUC; {title}", table) for title, table in detection_tables(tables["metrics"])),
         *titled("Table 2 of the paper: accuracy without noise", clean_table(tables["accuracy"])),
         *titled("Table 3 of the paper: accuracy under symmetric noise", noisy_table(tables["accuracy"])),
     ]
-    return {"paper": Group("The paper's tables, ours beside", beside, for_print=True)} if beside else {}
+    return {"paper": Group("The paper's tables, ours beside", beside, [BESIDE], for_print=True)} if beside else {}
 
 
-def detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Table 1: a column per detector; the paper's row first, then one per line-up and setting of ours."""
-    theirs = {name: f"{auc:.4f}" for name, auc in paper.DETECTION.items()}
-    rows: list[dict[Any, str]] = [{"": f"paper, {paper.DETECTION_DATASET}"} | theirs]
+def detection_tables(metrics: pd.DataFrame) -> Tables:
+    """Table 1 with a row per detector, and what LiNC is ahead by: for each line-up the paper's column, then ours."""
     ours = select.at_the_papers_rate(metrics[metrics["status"] == "ok"])
-    for line_up, of_line_up in ours.groupby("line_up", sort=False):
-        for setting, runs in by_setting(of_line_up, FULL_TITLE):
-            # The default options come first: they are an empty string.
-            first = runs.groupby("detector_name")["detector_options"].transform("min")
-            aurocs = runs[runs["detector_options"] == first].groupby("detector_name")["auroc"].apply(mean_and_spread)
-            cells = aurocs.reindex(list(paper.DETECTION), fill_value=MISSING).to_dict()
-            rows.append({"": f"ours ({line_up}), {setting}"} | cells)
-    return pd.DataFrame(rows if len(rows) > 1 else [])
+    is_compared = ours["detector_name"].isin(paper.OTHERS).groupby(ours["line_up"]).transform("any").astype(bool)
+    return [
+        (f"{line_up_title(str(line_up))}: {in_common(rows)}", _detection_table(rows))
+        for line_up, rows in ours[is_compared].groupby("line_up", sort=False)
+    ]
+
+
+def _detection_table(metrics: pd.DataFrame) -> pd.DataFrame:
+    columns = {
+        f"paper, {dataset_title(paper.DETECTION_DATASET)}": {n: f"{auc:.4f}" for n, auc in paper.DETECTION.items()}
+    }
+    columns[next(iter(columns))][LEAD] = f"{paper.AUC_LEAD:+.4f}"
+    for setting, runs in by_setting(metrics):
+        # The default options come first: they are an empty string.
+        first = runs.groupby("detector_name")["detector_options"].transform("min")
+        runs = runs[(runs["detector_options"] == first) & runs["detector_name"].isin(paper.DETECTION)]
+        aurocs = runs.groupby("detector_name")["auroc"]
+        cells = {str(name): mean_and_spread(values, with_interval=False) for name, values in aurocs}
+        means = mean_aurocs(runs.assign(detector=runs["detector_name"]))
+        if DETECTOR in means and len(means) > 1:
+            cells[LEAD] = f"{means[DETECTOR] - means.drop(DETECTOR).max():+.4f}"
+        columns[f"ours, {setting}"] = cells
+    return pd.DataFrame(columns).reindex([*paper.DETECTION, LEAD]).fillna(MISSING).rename_axis("detector").reset_index()
 
 
 def clean_table(accuracy: pd.DataFrame) -> pd.DataFrame:

@@ -6,13 +6,16 @@ from functools import partial
 
 import pandas as pd
 
+from benchmark.display.tables import Tables, titled
 from benchmark.paper import numbers as paper
 from benchmark.paper import select
-from benchmark.paper.tables import clean_table, detection_table, noisy_table
+from benchmark.paper.tables import BESIDE, clean_table, detection_tables, noisy_table
 from benchmark.paper.verdicts import NOT_TESTED, TABLE_1, TABLE_2, TABLE_3
 from benchmark.reference import DETECTOR, LINE_UP
 from benchmark.wording import dataset_title, network_title
 
+ITS_DATASET = dataset_title(paper.DETECTION_DATASET)
+LEGEND = BESIDE  # of these tables
 NETWORK = str(select.NETWORK["backbone"])
 IN_ITS_SETTING = (
     f"Differs from the paper: its ViT-S/8 is taken to be timm's {NETWORK}, and three pairs of seeds "
@@ -28,7 +31,7 @@ class Target:
     study: str = ""  # in the paper's setting; a drawing without data has none
     part: tuple[str, ...] = ()  # of the study, as options of `run`
     rows: Callable[[select.Tables], pd.DataFrame] = lambda tables: tables["accuracy"][:0]  # what it shows
-    table: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    tables: Callable[[pd.DataFrame], Tables] | None = None
     place: str = ""  # of its numbers, in the table of verdicts
     figure: str = ""  # how the names of its files begin
 
@@ -39,17 +42,11 @@ class Target:
 
 
 def _detection(tables: select.Tables) -> pd.DataFrame:
-    return select.original_line_up(select.at_the_papers_rate(tables["metrics"]))
+    return select.at_the_papers_rate(tables["metrics"][tables["metrics"]["status"] == "ok"])
 
 
 def _accuracy(tables: select.Tables, is_noisy: bool) -> pd.DataFrame:
     return tables["accuracy"][(tables["accuracy"]["rate"] > 0) == is_noisy]
-
-
-def _by_detector(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Table 1 with a row per detector, which fits a terminal."""
-    table = detection_table(metrics)
-    return table if table.empty else table.set_index("").T.rename_axis("detector").reset_index()
 
 
 _noisy, _clean = partial(_accuracy, is_noisy=True), partial(_accuracy, is_noisy=False)
@@ -57,22 +54,23 @@ ITS_DETECTORS = tuple(word for name in paper.DETECTION for word in ("--detector"
 ITS_RATES = tuple(word for rate in paper.RATES for word in ("--rate", str(rate)))
 TARGETS = {
     "table1": Target(
-        f"AUC of {len(paper.DETECTION)} detectors, and {DETECTOR}'s lead: {paper.DETECTION_DATASET}, "
+        f"AUC of {len(paper.DETECTION)} detectors, and {DETECTOR}'s lead: {ITS_DATASET}, "
         f"{paper.DETECTION_RATE:.0%} noise",
         "paper-auc",
         ("--rate", str(paper.DETECTION_RATE), "--line-up", LINE_UP, *ITS_DETECTORS),
-        *(_detection, _by_detector, TABLE_1),
+        *(_detection, detection_tables, TABLE_1),
     ),
     "table2": Target(
-        "accuracy without noise: ten data sets", "paper-accuracy", ("--rate", "0"), _clean, clean_table, TABLE_2
+        "accuracy without noise: ten data sets",
+        *("paper-accuracy", ("--rate", "0"), _clean, lambda rows: titled("", clean_table(rows)), TABLE_2),
     ),
     "table3": Target(
         f"accuracy with and without {DETECTOR}: ten data sets, 10-50 % noise",
-        *("paper-accuracy", ITS_RATES, _noisy, noisy_table, TABLE_3),
+        *("paper-accuracy", ITS_RATES, _noisy, lambda rows: titled("", noisy_table(rows)), TABLE_3),
     ),
     "figure1": Target(f"the phases of {DETECTOR}, a drawing", figure="overview"),
     "figure2": Target(
-        f"trust of clean and mislabelled samples: {paper.DETECTION_DATASET}, 10-50% noise",
+        f"trust of clean and mislabelled samples: {ITS_DATASET}, 10-50 % noise",
         *("paper-auc", ("--line-up", LINE_UP, "--detector", DETECTOR), _noisy),
         figure="trust_histograms",
     ),
@@ -113,3 +111,8 @@ def _setting(rows: pd.DataFrame) -> str:
     datasets = ", ".join(dataset_title(name) for name in rows["dataset"].unique())
     rates = ", ".join(f"{rate:.0%}" for rate in sorted(rows["rate"].unique()))
     return f"{network}; {datasets}; {rates} noise"
+
+
+def other_setting(rows: pd.DataFrame) -> str:
+    """Where rows are from that are not of the paper's network; empty if they are."""
+    return "" if rows.empty or select.have_its_network(rows) else _setting(rows)

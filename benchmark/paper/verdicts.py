@@ -23,15 +23,16 @@ WORDS = {LARGER: "a larger gain", SMALLER: "smaller gains, not for certain", FAR
 # How far a number may be from the paper's to be reproduced, and to be close, by its unit.
 BANDS = {"accuracy": (0.01, 0.05), "points": (1.0, 5.0), "%": (5.0, 20.0)}
 RULES = (
-    "Reproduced: within 0.01 of the paper's accuracy or AUC, 1 point of a difference, 5 percentage points of a share,"
-    " or within two standard deviations over our seeds if that is still close. Close: within 0.05, 5 points, 20 "
-    "percentage points; a gain of half to twice the paper's. Larger gain: more than twice the paper's. Smaller gain, "
-    "not for certain: less than half, with a 95 % interval over seeds that reaches half. Differs by more than 0.05: "
-    "an accuracy or AUC that is not close, measured with another network or image size, which may explain it. "
-    "Contradicted: any other number that is not close. Not tested: it was not run. Accuracies are means of batch "
-    "accuracies, as the paper's appear to be. Two-class data sets are judged under noise that may draw the true class"
-    " again, where that was run, because the paper's numbers at 50 % are impossible otherwise; a nominal 20 % is then"
-    " 10 % wrong labels."
+    "Reproduced: within 0.01 of the paper's accuracy or AUC, 1 point of a difference or 5 percentage points of a "
+    "share, or within two standard deviations over our seeds if that is still close. Close: within 0.05, 5 points "
+    "or 20 percentage points; a gain also from half to twice the paper's.",
+    "Larger gain: more than twice the paper's. Smaller gain, not for certain: less than half, with a 95 % "
+    "interval over seeds that reaches half. Differs by more than 0.05: an accuracy or AUC that is not close, with "
+    "another network or image size, which may be why. Contradicted: any other number that is not close. Not "
+    "tested: it was not run.",
+    "Accuracies are means of batch accuracies, as the paper's appear to be. Its numbers on two classes at 50 % "
+    "noise are possible only if a wrong label may be the true one; where we ran such noise, data sets of two "
+    "classes are judged by it, and a nominal 20 % is then 10 % wrong labels.",
 )
 
 Cells = dict[Any, pd.DataFrame]  # runs by data set, rate and method

@@ -9,7 +9,7 @@ from benchmark.display.tables import MISSING, mean_and_spread
 from benchmark.reference import BASELINE_RECIPE, DETECTOR, RECIPE
 from benchmark.report.study_tables import RANKS, missing_notes, spread_note, summary_groups
 from benchmark.statistics.comparisons import main_line_up, mean_ranks, measured_together
-from benchmark.wording import describe_setting, ordinal, varying_columns
+from benchmark.wording import describe_setting, line_up_title, ordinal, varying_columns
 
 BRIEF_TITLE = ("dataset", "rate", "noise", "backbone", "image_size", "epochs")
 
@@ -42,7 +42,7 @@ def compact_detection(metrics: pd.DataFrame) -> Group:
     how = spread_note(measured) if settings == 1 else f"Means over {settings} settings. {RANKS}"
     varying = varying_columns(measured, BRIEF_TITLE)
     same = describe_setting(measured.iloc[0], [column for column in BRIEF_TITLE if column not in varying])
-    title = f"Detection, {measured['line_up'].iloc[0]} line-up: {same}\n{how}"
+    title = f"Detection, {line_up_title(str(measured['line_up'].iloc[0]))}: {same}\n{how}"
     return Group(title, [("", pd.DataFrame(rows, columns=["detector", "AUROC", "rank"]))], [_who_leads(means)])
 
 

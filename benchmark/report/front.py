@@ -12,7 +12,7 @@ from benchmark.display import Group
 from benchmark.display.front_page import Board, Claims, FrontPage, PageFigure, Topic, render_front_page
 from benchmark.display.page import PageTable
 from benchmark.paper.headlines import HURTS, MORE_ACCURATE, STOPPING_EARLY, TO_CORRECT
-from benchmark.paper.verdicts import VERDICTS, in_a_sentence
+from benchmark.paper.verdicts import VERDICTS, WORDS, in_a_sentence
 from benchmark.reference import DETECTOR
 from benchmark.report.parts import Part, Tables
 
@@ -137,7 +137,7 @@ def _claims(judged: pd.DataFrame) -> Claims:
     counts = judged["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     return Claims(
         in_a_sentence(judged),
-        {str(verdict): int(count) for verdict, count in counts.items()},
+        {(WORDS if count > 1 else {}).get(str(word), str(word)): int(count) for word, count in counts.items()},
         PageTable("The paper's numbers and ours", judged),
     )
 

@@ -95,6 +95,8 @@ def _show_all(part: Part, console: Console, say: Callable[[str], None]) -> None:
         for title, table in group.tables:
             console.print(for_terminal(title, table.drop(columns=readme.WIDE, errors="ignore")))
         say("\n".join(group.notes))
+    for note in part.compact().notes:
+        say(note)
 
 
 def _show_compact(part: Part, console: Console, say: Callable[[str], None]) -> None:

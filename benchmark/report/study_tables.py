@@ -9,23 +9,35 @@ from benchmark import reference
 from benchmark.display.tables import MISSING, Group, Tables, mean_and_spread
 from benchmark.report.duplicate_tables import duplicates_group
 from benchmark.report.noise_tables import noise_groups
-from benchmark.statistics.comparisons import against_reference, compared, mean_ranks, why_no_tests
+from benchmark.statistics.comparisons import (
+    against_reference,
+    compared,
+    main_line_up,
+    mean_aurocs,
+    mean_ranks,
+    why_no_tests,
+)
 from benchmark.statistics.hierarchical import EQUIVALENT
 from benchmark.wording import (
     FULL_TITLE,
     IN_TITLES,
     by_setting,
+    dataset_title,
     describe_setting,
     in_common,
+    line_up_title,
+    list_of,
     varying_columns,
 )
 
 MakeTable = Callable[[pd.DataFrame], pd.DataFrame]
 RANKS = "Ranks are by the mean AUROC over seeds, among detectors measured in every run; 1 is the best."
-RANK_INTERVALS = "In brackets their 95 % intervals, by a bootstrap over data sets, then pairs of seeds, then samples."
+RANK_INTERVALS = (
+    "Brackets beside ranks: 95 % intervals of a bootstrap over data sets, then pairs of seeds, then samples."
+)
 EPOCH = "Accuracy at the last epoch; in brackets at the best epoch, which is chosen on the test labels themselves."
 INTERVALS = (
-    f"vs. {reference.DETECTOR}: the mean difference in AUROC; better or worse if the 95 % interval of a bootstrap over "
+    f"vs. {reference.DETECTOR}: the difference of the AUROCs; better or worse if the 95 % interval of a bootstrap over "
     f"pairs of seeds and samples is beyond {EQUIVALENT:g}, equivalent if it is within ±{EQUIVALENT:g}, undecided "
     "otherwise. At noise rate r, the first 5 % of the data hold at most 5 % / r of the mislabelled samples."
 )
@@ -64,11 +76,11 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     metrics, accuracy, draws, groups = tables["metrics"], tables["accuracy"], tables["auroc_draws"], {}
     if metrics["setting"].nunique() > 1:
         in_all = [
-            (f"Detection (AUROC), {line_up} line-up: {in_common(metrics)}", detection_summary(rows, draws))
+            (f"AUROC of {line_up_title(str(line_up))}: {in_common(metrics)}", detection_summary(rows, draws))
             for line_up, rows in metrics.groupby("line_up", sort=False)
         ]
         intervals = [RANK_INTERVALS, *why_no_tests(metrics)] if len(draws) else []
-        notes = [spread_note(metrics), RANKS, *intervals]
+        notes = [spread_note(metrics), RANKS, *intervals, *same_order_notes(metrics)]
         groups["summary"] = Group("Detection in every setting", in_all, notes, for_print=True)
     if accuracy["setting"].nunique() > 1:
         in_all = [(f"Test accuracy: {in_common(accuracy)}", accuracy_summary(accuracy))]
@@ -86,7 +98,7 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
     averaged = tables["averaged"][tables["averaged"]["status"] == "ok"]
     in_all = [
         (
-            f"AUROC averaged over {trainings} trainings, {line_up} line-up: {in_common(rows)}",
+            f"AUROC averaged over {trainings} trainings, {line_up_title(str(line_up))}: {in_common(rows)}",
             detection_summary(rows, draws[:0]),
         )
         for (line_up, trainings), rows in averaged.groupby(["line_up", "runs_averaged"], sort=False)
@@ -104,7 +116,9 @@ def summary_groups(tables: Mapping[str, pd.DataFrame]) -> dict[str, Group]:
 
 def _per_line_up(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
     by_line_up = rows.groupby("line_up", sort=False)
-    return [table for name, part in by_line_up for table in _per_setting(part, f"{title}, {name} line-up", make)]
+    return [
+        table for name, part in by_line_up for table in _per_setting(part, f"{title}, {line_up_title(str(name))}", make)
+    ]
 
 
 def _per_setting(rows: pd.DataFrame, title: str, make: MakeTable) -> Tables:
@@ -116,10 +130,24 @@ def spread_note(rows: pd.DataFrame) -> str:
     pairs = rows.drop_duplicates(["setting", "noise_seed", "training_seed"]).groupby("setting").size()
     fewest, most = (pairs.min(), pairs.max()) if len(pairs) else (0, 0)
     if most <= 1:
-        return "One pair of seeds: no spread is known."
+        return "One pair of seeds: no spread over seeds is known."
     same = ", all with the same wrong labels" if rows["noise_seed"].nunique() == 1 else ""
     count = f"{most}" if fewest == most else f"{fewest} to {most}"
-    return f"± is the standard deviation over {count} pairs of noise and training seeds{same}."
+    brackets = " Brackets beside it: the 95 % interval of the mean over these pairs (Student's t)." if most >= 5 else ""
+    return f"± is the standard deviation over {count} pairs of noise and training seeds{same}.{brackets}"
+
+
+def same_order_notes(metrics: pd.DataFrame) -> list[str]:
+    """Which detectors have the same AUROC in every run on two classes: of one epoch's outputs there is one order."""
+    rows = main_line_up(metrics[(metrics["status"] == "ok") & (metrics["classes"] == 2)])
+    wide = rows.pivot_table("auroc", ["setting", "noise_seed", "training_seed"], "detector").dropna(axis=1).round(9).T
+    alike = [part.index for _, part in wide.groupby([*wide.columns])] if len(wide.columns) else []
+    where = list_of([dataset_title(name) for name in rows["dataset"].unique()])
+    return [
+        f"{list_of([*names])} order the samples of two classes ({where}) alike, so their AUROCs are the same there."
+        for names in alike
+        if len(names) > 1
+    ]
 
 
 def missing_notes(metrics: pd.DataFrame) -> list[str]:
@@ -133,9 +161,13 @@ def missing_notes(metrics: pd.DataFrame) -> list[str]:
 
 def auc_table(metrics: pd.DataFrame, draws: pd.DataFrame) -> pd.DataFrame:
     """One row per detector, the best first, for the rows of one setting and line-up."""
-    lead = metrics.groupby("detector")["minus_linc"].mean()
+    means = mean_aurocs(metrics)
     others = against_reference(_of_same(draws, metrics, "line_up", "setting")).items()
-    differences = {name: f"{lead[name]:+.4f}, {other.verdict}" for name, other in others if name in lead}
+    differences = {
+        name: f"{means[name] - means[reference.DETECTOR]:+.4f}, {other.verdict}"
+        for name, other in others
+        if name in means
+    }
     order = metrics.groupby("detector")["auroc"].mean().sort_values(ascending=False, na_position="last").index
     return pd.DataFrame(
         {

@@ -1,18 +1,23 @@
 """Estimates the time and disk space of a plan by timing one batch of each network."""
 
+import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 import numpy as np
 import torch
 
+from benchmark.disk import UNREADABLE, ResultsFolder, read_json, slug, write_json
+from benchmark.disk.provenance import machine
 from benchmark.networks import Backbone
 from benchmark.networks.loading import untrained_backbone
 from benchmark.record import EvalLogits, without_parts
 from benchmark.runs.plan import Plan
 
+KEPT = 24 * 3600  # seconds for which a timing counts: the machine may have been busy
 IMAGES, CLASSES = 16, 10  # in the batch; the number of classes hardly changes the time
 
 
@@ -20,13 +25,13 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
     """Seconds, and bytes on disk."""
     seconds, size = 0.0, 0
     for unit, info in plan.stores_to_compute().values():
-        cost = measure(unit.run.backbone, unit.run.training.plain)
+        cost = known_cost(plan.sources.results, unit.run.backbone, unit.run.training.plain)
         seconds += sum(info.sizes) * cost.prefix_seconds / workers
         itemsize = np.dtype(unit.run.backbone.feature_dtype).itemsize
         size += int(sum(info.sizes) * cost.feature_numbers * itemsize)
     for unit in plan.to_train:
         shape, training, images = unit.shape, unit.run.training, sum(unit.info.sizes)
-        cost = measure(unit.run.backbone, training.plain)
+        cost = known_cost(plan.sources.results, unit.run.backbone, training.plain)
         per_epoch = shape.samples * cost.step_seconds + (images - shape.samples) * cost.forward_seconds
         of_passes = [signal for signal in unit.signals if issubclass(signal.recorded_with, EvalLogits)]
         recorded = [signal.epochs_of(shape.epochs) for signal in of_passes]
@@ -36,6 +41,35 @@ def estimate(plan: Plan, workers: int) -> tuple[float, int]:
         seconds += (unit.run.recipe.passes(training.epochs) * per_epoch + passes + streams) / at_a_time
         size += sum(signal.bytes_needed(shape) for signal in without_parts(unit.signals))
     return seconds, size
+
+
+def without_input_gradients(plan: Plan) -> tuple[Plan, list[str]]:
+    """The plan without the signals that need further passes through the whole network, and who reads these."""
+    wanting = [
+        (detector.name, unit)
+        for unit in plan.to_train
+        for detector in unit.detectors
+        if any(signal.prefix_passes(unit.shape) for signal in detector.needs)
+    ]
+    others = {
+        replace(unit, signals=tuple(signal for signal in unit.signals if not signal.prefix_passes(unit.shape))): why
+        for unit, why in plan.to_train.items()
+    }
+    return replace(plan, to_train=others), list(dict.fromkeys(name for name, _ in wanting))
+
+
+def known_cost(results: ResultsFolder, backbone: Backbone, is_plain: bool) -> "Cost":
+    """As it was timed here within a day, or timed now and kept, if there is a results folder."""
+    place = slug(f"{platform.node()}-{machine()}-{backbone.name}-{backbone.image_size}px{'-plain' * is_plain}")
+    file = results.speed(place)
+    with suppress(*UNREADABLE):
+        if 0 <= time.time() - file.stat().st_mtime < KEPT:
+            return Cost(**read_json(file))
+    cost = measure(backbone, is_plain)
+    with suppress(OSError):
+        if results.root.is_dir():
+            write_json(file, asdict(cost))
+    return cost
 
 
 @dataclass(frozen=True)

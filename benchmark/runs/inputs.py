@@ -47,7 +47,7 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             for run, labels in zip(unlabelled, wrong, strict=True):
                 write_labels(run, labels, samples, dataset.test.labels, results)
             duplicates = kept_duplicates(duplicates_file(plan.sources.results, info), dataset)
-            if sentence := duplicates_sentence(duplicates, dataset):
+            if any(unit in plan.to_train for unit in units) and (sentence := duplicates_sentence(duplicates, dataset)):
                 progress.say_once(sentence)
         except LincBenchError as error:
             failed |= dict.fromkeys(units, error)
@@ -61,9 +61,9 @@ def prepare_inputs(plan: Plan, executor: Executor, progress: Progress) -> dict[U
             reason = f"The features or labels of {info.name} could not be computed: {error_message(error)}"
             failed |= dict.fromkeys(units, LincBenchError(reason))
     if failed and len(failed) == len(plan.units):
-        raise next(iter(failed.values()))
+        raise LincBenchError(f"{next(iter(failed.values()))}{plan.not_here_yet()}")
     for unit in {unit.store_id: unit for unit in plan.units}.values():
-        _find_look_alikes(unit, plan.sources, progress)
+        _find_look_alikes(unit, plan.sources, progress, bool(plan.to_train))
     return failed
 
 
@@ -116,12 +116,12 @@ def _compute_features(unit: Unit, sources: Sources, executor: Executor, progress
         compute_features(job, executor, sources.results.locks, progress.say_once, counting)
 
 
-def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress) -> None:
+def _find_look_alikes(unit: Unit, sources: Sources, progress: Progress, is_new: bool) -> None:
     """If there are features: nothing else needs them."""
     duplicates = read_duplicates(duplicates_file(sources.results, unit.info), unit.info.sizes)
     if unit.store_id is None or duplicates is None or not sources.store(unit).is_dir():
         return
     splits = open_store(sources.store(unit), unit.info)
     pairs = keep_look_alikes(sources.results.look_alikes(unit.store_id), duplicates, splits)
-    if len(pairs):
+    if is_new and len(pairs):
         progress.say_once(look_alikes_sentence(pairs, unit.info.name, unit.run.backbone.name))

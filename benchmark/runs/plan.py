@@ -12,7 +12,7 @@ from benchmark.data.datasets import DatasetInfo, describe_dataset, missing_file
 from benchmark.disk import ResultsFolder, provenance
 from benchmark.errors import LincBenchError
 from benchmark.identity import label_of
-from benchmark.networks.backbone import check_name, weights_identity
+from benchmark.networks.backbone import check_name, weights_identity, weights_path
 from benchmark.record import Signal, open_record, without_parts
 from benchmark.runs.studies import Grid, Study
 from benchmark.runs.units import RunSettings, Unit, detector_id, joined, signals_for
@@ -96,6 +96,13 @@ class Plan:
         """Files of data sets that are not here yet, and where they will be."""
         missing = (missing_file(argument, self.sources.data_root) for argument in self.sources.datasets.values())
         return [file for file in missing if file is not None]
+
+    def not_here_yet(self) -> str:
+        """All files of data sets and networks in a sentence, so that nobody fetches one after the other."""
+        files, backbones = self.downloads(), dict.fromkeys(unit.run.backbone.name for unit in self.to_train)
+        of_hub = [name for name in backbones if weights_path(name, self.sources.weights_file) is None]
+        files += [f"the weights of {name} (from timm's hub, or with --weights FILE)" for name in of_hub]
+        return f"\nAll that is not here yet: {', '.join(files)}." if len(files) > 1 else ""
 
     def check_datasets(self) -> None:
         """Refuses a data set if the results folder has rows of another one under its name, since reports join them.

@@ -57,6 +57,12 @@ def measured_together(measured: pd.DataFrame, column: str = "auroc") -> pd.DataF
     return aurocs.dropna(axis=1)
 
 
+def mean_aurocs(measured: pd.DataFrame, column: str = "auroc") -> pd.Series:
+    """Over pairs of seeds, then settings, then data sets, of detectors that were measured together; the best first."""
+    means = measured_together(measured, column).groupby(["dataset", "setting"]).mean().groupby("dataset").mean().mean()
+    return means.sort_values(ascending=False, kind="stable")
+
+
 def mean_ranks(measured: pd.DataFrame, column: str = "auroc") -> pd.Series:
     """Over settings, by the mean AUROC over seeds, of detectors that were measured together; the best first."""
     means = measured_together(measured, column).groupby("setting").mean()
@@ -89,7 +95,7 @@ def compared(draws: pd.DataFrame, column: str = "auroc", scale: float = SCALE) -
 
 
 def against_reference(draws: pd.DataFrame) -> dict[str, Difference]:
-    """Each other detector's mean AUROC minus the reference's; nothing if there are no draws of the reference."""
+    """How sure it is that each other detector differs from the reference; nothing without draws of the reference."""
     found = compared(draws)
     if found is None or reference.DETECTOR not in found.names:
         return {}

@@ -18,7 +18,8 @@ BETTER, WORSE, SAME, UNDECIDED = "better", "worse", "equivalent", "undecided"
 
 
 class Difference(NamedTuple):
-    mean: float
+    """How sure it is; the difference itself is that of the AUROCs, not the mean of their draws."""
+
     low: float
     high: float
     probability: float  # that the first is better; a tie counts half
@@ -61,4 +62,4 @@ def difference(one: np.ndarray, other: np.ndarray, margin: float = EQUIVALENT) -
     elif -margin < low and high < margin:
         verdict = SAME
     probability = float((differences > 0).mean() + (differences == 0).mean() / 2)
-    return Difference(float(differences.mean()), low, high, probability, verdict)
+    return Difference(low, high, probability, verdict)

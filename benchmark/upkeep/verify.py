@@ -43,7 +43,9 @@ TOLERANCE = {
 # Seconds differ every time; the differences to LiNC need LiNC's run too, and follow from its row and this one.
 NOT_COMPARED = ("study", "run", "seconds", "minus_linc", "minus_linc_low", "minus_linc_high", "status", "reason")
 SAME, WITHIN, DIFFERS, MISSING = "the same", "within tolerance", "differs", "missing"
-OF_RUN = ("auroc", "best_test", "last_test")  # what a run's numbers are called for short
+OF_RUN = {"auroc": "AUROCs", "best_test": "accuracies", "last_test": "accuracies"}  # a run's numbers for short
+SHOWN = 5  # numbers that differ
+DIGITS = 4  # of a number in the tables
 KEYS = {"metrics": ["run", "line_up", "detector", "runs_averaged"], "accuracy": ["run"]}
 
 
@@ -164,9 +166,9 @@ def compare(choices: Iterable[Row], again: dict[str, pd.DataFrame]) -> pd.DataFr
 
 
 def against_committed(results: ResultsFolder, study: str, runs: Collection[str]) -> str:
-    """In a sentence, whether a study's rows of these runs are the committed ones; empty if none is committed."""
+    """In words, whether a study's rows of these runs are the committed ones; empty if none is committed."""
     try:
-        return _in_a_sentence(_beside_committed(results, study, runs))
+        return _in_words(_beside_committed(results, study, runs))
     except (LincBenchError, OSError) as error:  # somebody's other file is no reason to fail
         return f"note: the numbers are not compared with those committed: {error}"
 
@@ -184,18 +186,29 @@ def _beside_committed(results: ResultsFolder, study: str, runs: Collection[str])
     return numbers[numbers["number"].isin(OF_RUN)].dropna()
 
 
-def _in_a_sentence(numbers: pd.DataFrame) -> str:
+def _in_words(numbers: pd.DataFrame) -> str:
+    if numbers.empty:
+        return ""
+    kinds = numbers["number"].map(OF_RUN).value_counts()
+    count = (
+        f"{len(numbers)} of these numbers are committed too ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"
+    )
     others = numbers[numbers["verdict"] != SAME]
-    same = len(numbers) - len(others)
     if others.empty:
-        return f"{same} of these numbers are committed too, and all are the same." if same else ""
-    sizes = (others["committed"] - others["again"]).astype(float).abs()
+        return f"{count}, and all are the same."
+    committed, again = others["committed"].astype(float), others["again"].astype(float)
+    sizes = (committed - again).abs()
     is_usual = (others["verdict"] == WITHIN).all()
     why = "which another processor may cause" if is_usual else "more than another processor causes"
-    return (
-        f"Of {len(numbers)} committed numbers {same} are the same; the largest difference is {sizes.max():.2g} "
-        f"({others['row'].iloc[sizes.argmax()]}), {why}."
-    )
+    changed = (committed.round(DIGITS) != again.round(DIGITS)).sum()
+    lines = [
+        f"{count}, and {len(numbers) - len(others)} are the same. Differences: {len(others)}, at most "
+        f"{sizes.max():.2g}, {why}; {changed or 'none'} in the first {DIGITS} digits."
+    ]
+    for at in sizes.sort_values(ascending=False, kind="stable").index[:SHOWN]:
+        row, number = others.loc[at, ["row", "number"]]
+        lines.append(f"  {row}: {number} {again[at]:.6f}, committed {committed[at]:.6f}")
+    return "\n".join(lines)
 
 
 def judge(committed: Any, again: Any, tolerance: float) -> str:
