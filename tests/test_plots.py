@@ -13,8 +13,9 @@ from benchmark.display.svg import minify
 from benchmark.drawings import detection as detection_figures
 from benchmark.drawings import training as training_figures
 from benchmark.drawings.kinds import KINDS, Kind, study_drawings
-from benchmark.drawings.rows_to_draw import few_settings, first_setting
+from benchmark.drawings.rows_to_draw import few_settings, first_setting, titled_settings
 from benchmark.paper.diagram import overview
+from benchmark.wording import dataset_title
 from tests.made_up_study import DATASETS, RATES, Tables, about_run, made_up_ablation, made_up_kinds, made_up_study
 
 STUDY = made_up_study()
@@ -60,6 +61,16 @@ def test_two_drawings_have_the_same_bytes(name: str) -> None:
     assert set(files) == {f"{drawing.name}.svg", f"{drawing.name}.png"}
     assert drawing.render(with_pixels=True) == files
     ET.fromstring(files[f"{drawing.name}.svg"])
+
+
+def test_a_setting_with_one_run_beside_others_with_several_says_so() -> None:
+    accuracy = STUDY["accuracy"]
+    dataset = accuracy["dataset"].iloc[0]
+    is_other_seed = accuracy["training_seed"] != accuracy["training_seed"].min()
+    titles = [title for title, _ in titled_settings(accuracy[~((accuracy["dataset"] == dataset) & is_other_seed)])]
+    assert {("(one run)" in title) == title.startswith(dataset_title(dataset)) for title in titles} == {True}
+    for rows in (accuracy, accuracy[~is_other_seed]):
+        assert not any("(one run)" in title for title, _ in titled_settings(rows))
 
 
 def test_the_overview_names_every_phase() -> None:

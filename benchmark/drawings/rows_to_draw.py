@@ -12,10 +12,17 @@ FAMILY = ("dataset", *PROTOCOL)  # settings that differ in nothing but the rate
 
 
 def titled_settings(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of each setting under a short title: the caption says the rest."""
+    """The rows of each setting under a short title: the caption says the rest.
+
+    A setting with one pair of seeds beside settings with several says so.
+    """
     groups = [group for _, group in by_setting(rows)]
-    firsts = [group.iloc[0] for group in groups]
-    titles = [f"{dataset_title(row['dataset'])}, {percent(row['rate'])} {row['noise']} noise" for row in firsts]
+    pairs = [len(group[["noise_seed", "training_seed"]].drop_duplicates()) for group in groups]
+    one_run = [" (one run)" if number == 1 < max(pairs, default=0) else "" for number in pairs]
+    titles = [
+        f"{dataset_title(row['dataset'])}, {percent(row['rate'])} {row['noise']} noise{note}"
+        for row, note in zip((group.iloc[0] for group in groups), one_run, strict=True)
+    ]
     return [
         (title if titles.count(title) == 1 else f"{title}\n(setting {group['setting'].iloc[0]})", group)
         for title, group in zip(titles, groups, strict=True)
