@@ -120,9 +120,7 @@ class CommandParser(argparse.ArgumentParser):
             "default: all data sets of the study; repeatable"
         )
         line_up = "original, hcat or margins; default: all line-ups of the study; repeatable"
-        detector = (
-            "as tables call it, with the options in brackets if any; or path/to/file.py:Class; default: all; repeatable"
-        )
+        detector = "as tables call it, or path/to/file.py:Class; options in brackets; default: all; repeatable"
         self.add_argument("study", nargs="?", default="demo", help="default: demo")
         self.add_argument("--dataset", dest="datasets", action="append", metavar="DATASET", help=dataset)
         self.add_argument("--detector", dest="detectors", action="append", metavar="DETECTOR", help=detector)
@@ -175,19 +173,13 @@ def command_line() -> CommandParser:
 def _add_run(run: CommandParser) -> None:
     dask = "run on a Dask cluster: the address of its scheduler, `local` for processes on this machine, or `current` "
     rate, name = "share of wrong labels, 0 to 1; repeatable", "name of a changed study; default: STUDY-modified"
-    seeds = {"dest": "training_seeds", "action": "append", "metavar": "SEED"}
+    seeds = {"action": "append", "metavar": "SEED"}
     trainings = "trainings of each pair of seeds; scores are also averaged over them, in rows of their own"
     limit = "a detector that takes longer to score a run fails; default: none"
     run.add_study()
     run.add_argument("--rate", dest="rates", action="append", type=share, metavar="RATE", help=rate)
-    run.add_number("--seed", 0, 2**31, "seed of noise and training; repeatable", **seeds)
-    run.add_number(
-        "--noise-seed",
-        0,
-        2**31,
-        "another seed for which labels are wrong; repeatable",
-        **seeds | {"dest": "noise_seeds"},
-    )
+    run.add_number("--seed", 0, 2**31, "of noise and training; repeatable", dest="training_seeds", **seeds)
+    run.add_number("--noise-seed", 0, 2**31, "another one for wrong labels; repeatable", dest="noise_seeds", **seeds)
     run.add_number("--trainings", 1, 100, trainings, metavar="N")
     run.add_argument("--noise", type=word_of("--noise"), metavar="KIND", help="see `linc-bench list noise`")
     for option, metavar, help in WRONG_LABELS:
