@@ -17,11 +17,12 @@ the mean. Save `state_dict()` beside the model's at the end of an epoch to resum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmark.errors import LincBenchError
 from benchmark.identity import later
+from benchmark.record.logger import processes
 from benchmark.statistics.mixture import fit_mixture
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class LiNCParameters:
 
 
 PAPER = LiNCParameters()
-KEPT = ("given_labels", "labels", "trust", "component", "mixture", "suspicion")
+KEPT = ("given_labels", "labels", "trust", "component", "suspicion")  # on the device of the logits
 
 
 def soft_target(trust: Tensor, probabilities: Tensor, labels: Tensor) -> Tensor:
@@ -61,6 +62,12 @@ def trust_gradient(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     return -log_probabilities.gather(1, labels[:, None])[:, 0] + (log_probabilities.exp() * log_probabilities).sum(1)
 
 
+def _rank() -> int:
+    from torch import distributed
+
+    return distributed.get_rank() if processes() > 1 else 0
+
+
 class LiNCLoss:
     def __init__(
         self,
@@ -69,12 +76,16 @@ class LiNCLoss:
         parameters: LiNCParameters = PAPER,
         corrects: bool = True,  # if not, trust is learned, and the labels stay as they are
     ) -> None:
-        self.parameters, self.corrects, self.epoch = parameters, corrects, 1
-        self.given_labels = given_labels
-        self.labels = given_labels.clone()  # corrected at the end of the soft phase
-        self.trust = given_labels.new_ones(len(given_labels)).float()
-        self.component = given_labels.new_full((len(given_labels),), -1)  # 0 is the noisy one; −1: no mixture
-        self.mixture = self.trust.new_zeros(parameters.components, 3).double()  # means, standard deviations, weights
+        import torch
+
+        self.parameters, self.corrects, self.epoch, self.batch_size = parameters, corrects, 1, batch_size
+        self.given_labels = torch.as_tensor(given_labels).long()
+        if self.given_labels.ndim != 1 or (self.given_labels < 0).any():
+            raise LincBenchError("given_labels are not a whole number from 0 for each sample.")
+        self.labels = self.given_labels.clone()  # corrected at the end of the soft phase
+        self.trust = self.given_labels.new_ones(len(given_labels)).float()
+        self.component = self.given_labels.new_full((len(given_labels),), -1)  # 0 is the noisy one; −1: no mixture
+        self.mixture = torch.zeros(parameters.components, 3, dtype=torch.float64)  # means, deviations, weights
         self.suspicion = 1 - self.trust  # after the warm-up
         self._moved = self.is_noisy.clone()  # in this epoch
         # The mean over the configured batch size, so that a short last batch does not take a bigger step.
@@ -107,10 +118,11 @@ class LiNCLoss:
     def end_epoch(self, predict: Callable[[], Tensor] | None = None) -> None:
         """To be called after every epoch. `predict` gives the logits, or the classes, of all samples in order.
 
-        It is called once, at the end of the soft phase; put the network into evaluation mode there.
+        It is called once, at the end of the soft phase; put the network into evaluation mode there. In distributed
+        training every process calls `end_epoch`, and the prediction of the first one counts.
         """
-        is_due = self.epoch == self.parameters.soft_end and bool(self.is_noisy.any())
-        if is_due and predict is None:
+        is_due = self.epoch == self.parameters.soft_end and self.corrects
+        if is_due and predict is None and _rank() == 0:
             raise LincBenchError(
                 f"LiNC corrects labels at the end of epoch {self.epoch}. Give `end_epoch` a function that returns the "
                 "network's logits of all samples in order."
@@ -120,21 +132,28 @@ class LiNCLoss:
             self.suspicion = 1 - self.trust
         if self.epoch == self.parameters.warm_up and self.corrects:
             self._find_noisy()
-        if is_due and predict is not None:
-            predicted = predict().to(self.labels.device)
-            self.labels = self._corrected(predicted.argmax(1) if predicted.ndim == 2 else predicted)
+        if is_due and self.is_noisy.any():
+            self._correct(predict)
         self.epoch += 1
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        return asdict(self.parameters) | {"batch_size": self.batch_size, "corrects": self.corrects}
+
     def state_dict(self) -> dict[str, Any]:
-        return {"epoch": self.epoch} | {name: getattr(self, name).clone() for name in KEPT}
+        about = {"epoch": self.epoch, "settings": self.settings}
+        return about | {name: getattr(self, name).clone() for name in (*KEPT, "mixture")}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues with the epoch after that at whose end the state was saved."""
         if state["given_labels"].tolist() != self.given_labels.tolist():
             raise LincBenchError("This state of LiNC belongs to other labels. Use those with which it was saved.")
+        if state["settings"] != self.settings:
+            raise LincBenchError(f"This state of LiNC was saved with {state['settings']}; here are {self.settings}.")
         for name in KEPT:
             setattr(self, name, state[name].clone().to(self.given_labels.device))
-        self.epoch = int(state["epoch"])
+        self.mixture, self.epoch = state["mixture"].clone(), int(state["epoch"])
+        self._moved.zero_()
 
     def _hard_loss(self, logits: Tensor, indices: Tensor) -> Tensor:
         from torch.nn.functional import cross_entropy
@@ -142,6 +161,15 @@ class LiNCLoss:
         if self.parameters.hard_correction == "once" or not self.is_noisy.any():
             return cross_entropy(logits, self.labels[indices])
         return cross_entropy(logits, self._corrected(logits.detach().argmax(1), indices))
+
+    def _correct(self, predict: Callable[[], Tensor] | None) -> None:
+        from torch import distributed
+
+        if predict is not None and _rank() == 0:
+            predicted = predict().to(self.labels.device)
+            self.labels = self._corrected(predicted.argmax(1) if predicted.ndim == 2 else predicted)
+        if processes() > 1:  # networks may differ between processes, in what normalises batches
+            distributed.broadcast(self.labels, 0)
 
     def _corrected(self, predicted: Tensor, indices: Tensor | slice = slice(None)) -> Tensor:
         """The predictions, for the noisy cluster or for all; the given labels for the others."""
@@ -169,7 +197,7 @@ class LiNCLoss:
         """Of all processes, if there are several: the mean of those that moved a sample."""
         from torch import distributed
 
-        if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+        if processes() > 1:
             sums, counts = self.trust * self._moved, self._moved.to(self.trust)
             for tensor in (sums, counts):
                 distributed.all_reduce(tensor)

@@ -25,9 +25,9 @@ def is_detector_file(name: str) -> bool:
 def load_detector(argument: str, training: TrainingSettings) -> Detector:
     """The detector that `path/to/file.py:Class` or `path/to/file.py:Class(field=value)` names, for runs with these
     settings."""
-    before, _, values = argument.partition("(")
-    file, _, class_name = before.rpartition(":")
-    fields = _fields(argument, values) if values else {}
+    file, _, named = argument.partition(".py:")
+    class_name, _, values = named.partition("(")
+    file, fields = f"{file}.py", _fields(argument, values) if values else {}
     module = load_file(typed_path(file).resolve())
     classes = {
         name: value

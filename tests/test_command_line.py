@@ -208,6 +208,8 @@ def test_fields_of_an_own_detector_are_set_in_brackets(
     said = fails("check", f"{own}:Late(first_epoch=30)")
     assert "on a record of 6 epochs" in said
     assert "cope with short runs" in said
+    (copy := tmp_path / "own (1).py").write_text(own.read_text())
+    assert load_detector(f"{copy}:Late", TrainingSettings()).label == "late"
     assert "unexpected keyword argument 'last'" in fails("check", f"{own}:Late(last=3)")
     for wrong in ("Late(3)", "Late(first_epoch=exit())", "Late(first_epoch=", "Late(first_epoch=1))"):
         assert "expected path/to/file.py:Class(field=value, …)" in fails("check", f"{own}:{wrong}")

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from benchmark.errors import LincBenchError
 from benchmark.networks.last_block import WholeBlock
+from benchmark.record import DynamicsLogger
 from benchmark.training import TrainingSettings
 from benchmark.training.loop import sample_orders, train
 from detectors.linc import COMPONENT, CORRECTED_LABELS, TRUST, TRUST_MIXTURE, LiNCObjective, LiNCRecipe
@@ -56,7 +57,8 @@ def trained(
 
 
 def state_of(criterion: LiNCLoss) -> bytes:
-    return pickle.dumps({key: np.asarray(value) for key, value in criterion.state_dict().items()})
+    tensors = {key: value.numpy() for key, value in criterion.state_dict().items() if isinstance(value, Tensor)}
+    return pickle.dumps((criterion.epoch, criterion.settings, tensors))
 
 
 def test_a_plain_loop_and_the_harness_agree_to_the_last_bit() -> None:
@@ -163,6 +165,9 @@ def test_mistakes_are_told_in_a_sentence_and_change_nothing() -> None:
     other = LiNCLoss(1 - samples()[1].clamp(max=1), 16, SHORT)
     with pytest.raises(LincBenchError, match="belongs to other labels"):
         other.load_state_dict(criterion.state_dict())
+    longer = LiNCLoss(samples()[1], 16)
+    with pytest.raises(LincBenchError, match=r"'warm_up': 3.* here are .*'warm_up': 5"):
+        longer.load_state_dict(criterion.state_dict())
 
 
 def of_one_process(rank: int, folder: str) -> None:
@@ -171,6 +176,8 @@ def of_one_process(rank: int, folder: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2)
     features, labels = samples()
     criterion, model = LiNCLoss(labels, 16, SHORT), network(SETTINGS.seed)
+    with pytest.raises(LincBenchError, match="Several processes train"):
+        DynamicsLogger(labels, 3, Path(folder) / f"log {rank}").batch(torch.arange(1), torch.zeros(1, 3))
     parallel = DistributedDataParallel(model)
     optimiser, orders = torch.optim.Adam(model.parameters(), SETTINGS.learning_rate), sample_orders(0, SIZE)
     for _ in range(EPOCHS):
@@ -180,9 +187,49 @@ def of_one_process(rank: int, folder: str) -> None:
             criterion(parallel(features[own]), own).backward()
             optimiser.step()
         with torch.no_grad():
-            criterion.end_epoch(lambda: model(features))
+            criterion.end_epoch((lambda: model(features)) if rank == 0 else None)
     torch.save(criterion.state_dict(), Path(folder) / f"{rank}.pt")
     torch.distributed.destroy_process_group()
+
+
+def of_a_shared_sample(rank: int, folder: str) -> None:
+    meeting = f"file://{folder}/meeting"
+    torch.distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2)
+    criterion = LiNCLoss(torch.tensor([0, 0, 1]), 2)
+    logits = torch.tensor([[3.0, 0.0], [0.0, 2.0 + rank]])
+    criterion(logits, torch.tensor([2 * rank, 1]))  # sample 1 is in both
+    before = criterion.trust.clone()
+    criterion.end_epoch()
+    torch.save((before, criterion.trust), Path(folder) / f"{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.long
+def test_a_sample_that_two_processes_had_gets_the_mean(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(of_a_shared_sample, (str(tmp_path),), nprocs=2)
+    (one, after), (other, same) = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
+    assert torch.equal(after, same)
+    assert one[1] != other[1]
+    torch.testing.assert_close(after, torch.stack([one[0], (one[1] + other[1]) / 2, other[2]]))
+
+
+@pytest.mark.parametrize("soft_epochs", [0, 1])
+def test_the_soft_phase_may_be_short_or_absent(soft_epochs: int) -> None:
+    criterion = LiNCLoss(samples()[1], 16, LiNCParameters(warm_up=3, soft_epochs=soft_epochs))
+    trained(criterion, epochs=range(5))
+    assert bool(criterion.is_noisy.any())
+    assert not torch.equal(criterion.labels, criterion.given_labels)
+
+
+@pytest.mark.parametrize("labels", [np.arange(6, dtype=np.uint8) % 3, torch.arange(6, dtype=torch.int32) % 3])
+def test_labels_may_be_arrays_of_any_whole_numbers(labels: np.ndarray | Tensor) -> None:
+    criterion = LiNCLoss(labels, 6)
+    criterion(torch.randn(6, 3, generator=torch.Generator().manual_seed(0)), torch.arange(6))
+    assert bool((criterion.trust < 1).any())
+    assert int(criterion.component.min()) == -1
+    for wrong in (np.zeros((6, 1), dtype=int), torch.tensor([0, -1])):
+        with pytest.raises(LincBenchError, match="a whole number from 0 for each sample"):
+            LiNCLoss(wrong, 6)
 
 
 @pytest.mark.long
@@ -200,7 +247,7 @@ def test_two_processes_end_with_the_trust_of_one(tmp_path: Path) -> None:
             one.end_epoch(lambda: model(features))
     first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     for name, tensor in one.state_dict().items():
-        if name == "epoch":
+        if name in ("epoch", "settings"):
             assert first[name] == second[name] == tensor
             continue
         assert torch.equal(first[name], second[name]), f"both processes have the same {name}"

@@ -124,7 +124,9 @@ def test_batches_that_wait_on_an_accelerator_are_written_in_their_order(
         (lambda log: log.batch(torch.arange(2), torch.zeros(3, K)), r"expected \(2, 5\), a row for each index"),
         (lambda log: log.batch(torch.tensor([N]), torch.zeros(1, K)), "Indices run from 40 to 40; expected 0 to 39"),
         (lambda log: log.batch(torch.tensor([-1]), torch.zeros(1, K)), "Indices run from -1"),
-        (lambda log: log.end_epoch(), "No batch was logged in this epoch"),
+        (lambda log: log.end_epoch(), r"Nothing was logged by `batch\(indices, logits\)` in this epoch"),
+        (lambda log: DynamicsLogger(LABELS[:, None], K, log.folder), r"shape \(40, 1\); expected whole numbers"),
+        (lambda log: DynamicsLogger(LABELS, K - 1, log.folder), "given_labels run from 0 to 4; expected 0 to 3"),
         (lambda log: log.record(), "No epoch is complete yet"),
         (lambda log: DynamicsLogger(LABELS, K, log.folder, after_epoch=1), "has 0 complete epochs, fewer than 1"),
     ],
@@ -149,6 +151,27 @@ def test_a_folder_with_another_log_is_not_touched(tmp_path: Path) -> None:
         DynamicsLogger(LABELS, K, tmp_path / "new", after_epoch=1)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
     assert not (tmp_path / "new").exists()
+
+
+def test_a_log_that_was_cut_is_not_continued(tmp_path: Path) -> None:
+    log_epochs(DynamicsLogger(LABELS, K, tmp_path), range(3))
+    file = tmp_path / "eval.bin"
+    file.write_bytes(file.read_bytes()[: 24 * N + 5])
+    with pytest.raises(LincBenchError, match="fewer than its 2 epochs: it was cut"):
+        DynamicsLogger(LABELS, K, tmp_path, after_epoch=2)
+
+
+def test_an_epoch_without_its_evaluation_or_its_steps_is_refused(tmp_path: Path) -> None:
+    log = DynamicsLogger(LABELS, K, tmp_path)
+    log_epochs(log, range(1))
+    log.batch(torch.arange(N), LOGITS[1])
+    with pytest.raises(LincBenchError, match=r"`evaluation\(indices, logits\)` after this epoch"):
+        log.end_epoch()
+    log.evaluation(torch.arange(N), LOGITS[1])
+    assert log.end_epoch() == EpochNote(2)
+    log.evaluation(torch.arange(N), LOGITS[2])
+    with pytest.raises(LincBenchError, match=r"`batch\(indices, logits\)` in this epoch"):
+        log.end_epoch()
 
 
 def test_evaluations_are_logged_from_the_first_epoch_or_never(tmp_path: Path) -> None:

@@ -17,14 +17,16 @@ import pytest
 from sklearn.datasets import load_digits
 
 from benchmark.cli.command_line import main
-from benchmark.disk import CHECKSUMS, checksum
+from benchmark.disk import CHECKSUMS, ResultsFolder, checksum
 from benchmark.identity import settings_of
 from benchmark.networks import Backbone
 from benchmark.noise import NoiseSettings
 from benchmark.runs import STUDIES, RunSettings
 from benchmark.training import Recipe, Standard
 from benchmark.upkeep.packed_runs import RECIPES, PackedRun
+from detectors.aum import AUM
 from detectors.linc import LiNCRecipe
+from detectors.mean_loss import MeanLoss
 from tests.conftest import medmnist_arrays, score_bytes
 
 pytestmark = pytest.mark.usefixtures("without_report")
@@ -75,6 +77,15 @@ def test_the_same_runs_make_the_same_pack(pack: Path, quick_run: Path, tmp_path:
     assert again.read_bytes() == pack.read_bytes()
     assert str(quick_run.parents[1]).encode() not in pack.read_bytes(), "no path of this machine"
     assert "again.tar exists" in fails(*command)
+
+
+def test_records_that_have_logits_in_place_of_summaries_are_scored_too(quick_run: Path) -> None:
+    """As those of earlier versions, which have the same names."""
+    (folder,) = (quick_run / "runs").glob("*-standard-*")
+    run = PackedRun.of_record(ResultsFolder(quick_run), folder.name)
+    older = replace(run, about=run.about | {"signals": {"train_logits": {}}})
+    assert older.can_score(AUM())
+    assert not older.can_score(MeanLoss())
 
 
 def test_unpacking_gives_back_every_file(pack: Path, quick_run: Path, tmp_path: Path) -> None:

@@ -68,9 +68,7 @@ def test_linc_and_the_log_in_a_loop_of_ones_own() -> None:
     assert names["criterion"].suspicion.shape == names["criterion"].labels.shape == (200,)
     exec(OWN_LOOP, names)
     assert names["record"].epochs == 5
-    assert {name: scores.shape for name, scores in names["scores"].items()} == dict.fromkeys(
-        ("AUM", "Data-IQ", "post-hoc trust"), (200,)
-    )
+    assert [scores.shape for scores in names["scores"]] == 3 * [(200,)]
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ def test_detectors_that_order_two_classes_alike_are_named() -> None:
     twin = rows[rows["detector"] == "EL2N"].assign(detector="margin")
     both = pd.concat([rows, twin])
     assert same_order_notes(both.assign(classes=2)) == [
-        "EL2N and margin order the samples of two classes (digits) alike, so their AUROCs are the same there."
+        "EL2N and margin have the same AUROC in every run on two classes (digits): they order samples alike."
     ]
     assert same_order_notes(both.assign(classes=10)) == same_order_notes(rows.assign(classes=2)) == []
 

@@ -1,4 +1,4 @@
-"""Logs the dynamics of any training loop on disk, for every detector that reads logits.
+"""Logs the dynamics of any training loop on disk, for detectors that read logits or their summaries.
 
     log = DynamicsLogger(given_labels, classes=10, folder="dynamics")
     for epoch in range(epochs):
@@ -17,10 +17,13 @@ many there were.
 
 Each epoch is appended to a memory-mapped file and counts once `end_epoch` has returned, whatever happens later. To
 continue a training, open the same folder with `after_epoch`, the number of epochs that the restored model has seen.
+In distributed training, gather indices and logits, and log them in one process.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +33,7 @@ import numpy as np
 from benchmark.disk import UNREADABLE, read_json, write_json
 from benchmark.errors import LincBenchError
 from benchmark.identity import bytes_digest
-from benchmark.record.run_record import RunRecord
+from benchmark.record.run_record import RunRecord, checked_labels
 from benchmark.record.signals import EVAL_LOGITS, EVAL_SUMMARY, TRAIN_LOGITS, TRAIN_SUMMARY
 from benchmark.record.summary import NUMBERS, SUMMARY, summarise
 
@@ -59,20 +62,28 @@ class EpochNote:
         return f"epoch {self.epoch}: {self.missing:,} samples missing, {self.repeated:,} repeated"
 
 
+def processes() -> int:
+    """That train together."""
+    from torch import distributed
+
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
 class DynamicsLogger:
     def __init__(
         self, given_labels: Any, classes: int, folder: Path | str, full: bool = False, after_epoch: int = 0
     ) -> None:
-        self.labels, self.classes, self.folder = np.asarray(given_labels), classes, Path(folder)
+        self.labels, self.classes, self.folder = checked_labels(given_labels, classes), classes, Path(folder)
         self.full, self.epochs = full, after_epoch
         about = {"version": 1, "labels": bytes_digest([self.labels.astype(np.int64).tobytes()])}
         self.about = about | {"classes": classes, "full": full}
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.moments: dict[str, _Moment] = {}
-        for name in self._read()["moments"] if after_epoch else ():
+        names = self._read()["moments"] if after_epoch else []
+        self._keep(names)  # before any file is cut
+        for name in names:
             self._moment(name)
-        self._keep()
 
     def batch(self, indices: Tensor, logits: Tensor) -> None:
         """Logits of a training step, before the update."""
@@ -84,11 +95,13 @@ class DynamicsLogger:
 
     def end_epoch(self) -> EpochNote:
         """Of the training steps."""
+        silent = [name for name, moment in self.moments.items() if not moment.was_logged]
+        if "train" not in self.moments or silent:
+            what = "`evaluation(indices, logits)` after" if silent == ["eval"] else "`batch(indices, logits)` in"
+            raise LincBenchError(f"Nothing was logged by {what} this epoch.")
         notes = {name: moment.end(self.epochs + 1) for name, moment in self.moments.items()}
-        if "train" not in notes:
-            raise LincBenchError("No batch was logged in this epoch. Call `batch(indices, logits)` in every step.")
         self.epochs += 1
-        self._keep()
+        self._keep(self.moments)
         for moment in self.moments.values():
             moment.begin(self.epochs + 1)
         return notes["train"]
@@ -110,6 +123,8 @@ class DynamicsLogger:
 
     def _moment(self, name: str) -> _Moment:
         if name not in self.moments:
+            if processes() > 1:
+                raise LincBenchError("Several processes train; gather their indices and logits, and log them in one.")
             if self.epochs and name not in self._read()["moments"]:
                 raise LincBenchError(f"Evaluations were not logged in the first {self.epochs} epochs. Log all or none.")
             self.moments[name] = _Moment(self.folder / f"{name}.bin", self.labels, self.classes, self.full)
@@ -122,8 +137,8 @@ class DynamicsLogger:
         except UNREADABLE as error:
             raise LincBenchError(f"{self.folder} has no log of a training that can be read ({error}).") from error
 
-    def _keep(self) -> None:
-        write_json(self.folder / "log.json", self.about | {"epochs": self.epochs, "moments": list(self.moments)})
+    def _keep(self, moments: Iterable[str]) -> None:
+        write_json(self.folder / "log.json", self.about | {"epochs": self.epochs, "moments": list(moments)})
 
     def _check_folder(self) -> None:
         known = self._read() if (self.folder / "log.json").exists() or self.epochs else {"epochs": 0}
@@ -154,8 +169,12 @@ class _Moment:
         """Makes room for the epoch; what an interrupted one left behind is dropped."""
         size = self.dtype.itemsize * int(np.prod(self.shape))
         with self.path.open("ab") as file:
+            if (there := self.path.stat().st_size) < (epoch - 1) * size:
+                raise LincBenchError(f"{self.path} has {there:,} bytes, fewer than its {epoch - 1} epochs: it was cut.")
             file.truncate((epoch - 1) * size)
             file.truncate(epoch * size)
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and no crash later
+                os.posix_fallocate(file.fileno(), 0, epoch * size)
         self.current = self.history(epoch, "r+")[-1]
         self.times_seen = np.zeros(len(self.labels), dtype=np.int32)
 
@@ -168,6 +187,10 @@ class _Moment:
         self.waiting.append((indices.detach(), logits.detach()))
         if logits.device.type == "cpu" or len(self.waiting) >= WAITING:
             self.write()
+
+    @property
+    def was_logged(self) -> bool:
+        return bool(self.waiting) or bool(self.times_seen.any())
 
     def write(self) -> None:
         import torch

@@ -6,9 +6,10 @@ are not here.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,12 @@ class RunRecord:
 
     def __getitem__(self, signal: Signal) -> np.ndarray:
         array, is_of_logits = self._stored(signal)
-        return summarise(array, self.given_labels, EXACT) if is_of_logits else array
+        if not is_of_logits:
+            return array
+        summary = np.empty(array.shape[:2], EXACT)
+        for window in self._blocks(array):
+            summary[:, window] = summarise(array[:, window], self.given_labels[window], EXACT)
+        return summary
 
     def _stored(self, signal: Signal) -> tuple[np.ndarray, bool]:
         """Its array, or the logits from which it follows, and which of the two."""
@@ -68,25 +74,25 @@ class RunRecord:
     def map_samples(self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], signal: Signal) -> np.ndarray:
         """`function(labels_B, signal_EB…)` block by block of samples in bounded memory; results in sample order."""
         array, is_of_logits = self._stored(signal)
-        n = len(self.given_labels)
-        block = max(1, BLOCK_BYTES // max(1, array.nbytes // n))
         results = []
-        for start in range(0, n, block):
-            labels, window = self.given_labels[start : start + block], slice(start, start + block)
+        for window in self._blocks(array):
+            labels = self.given_labels[window]
             values = np.asarray(array[:, window] if signal.per_epoch else array[window])
             results.append(function(labels, summarise(values, labels, EXACT) if is_of_logits else values))
         return np.concatenate(results).astype(np.float64, copy=False)
+
+    def _blocks(self, array: np.ndarray) -> Iterator[slice]:
+        """Of samples, so that a part of the array is in memory at a time."""
+        n = len(self.given_labels)
+        block = max(1, BLOCK_BYTES // max(1, array.nbytes // n))
+        yield from (slice(start, start + block) for start in range(0, n, block))
 
     @classmethod
     def from_arrays(
         cls, *, given_labels: np.ndarray, num_classes: int | None = None, **signals: np.ndarray
     ) -> "RunRecord":
         """A record from arrays of your own: `train_logits` and `eval_logits` are epochs × samples × classes."""
-        labels = np.asarray(given_labels)
-        if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-            raise LincBenchError(
-                f"given_labels are {labels.dtype} of shape {labels.shape}; expected whole numbers (n,)."
-            )
+        labels = checked_labels(given_labels)
         arrays = {key: np.asarray(array).view() for key, array in signals.items()}
         for key in (key for key in arrays if key.partition("-")[0] not in kinds_of_signals()):
             raise unknown_name("signal", key, kinds_of_signals())
@@ -102,13 +108,19 @@ class RunRecord:
         longest = max(map(len, arrays.values()), default=0)
         epochs, _, classes = shapes.pop() if shapes else (longest, len(labels), int(labels.max(initial=0)) + 1)
         classes = num_classes or classes
-        if len(labels) and not 0 <= labels.min() <= labels.max() < classes:
-            raise LincBenchError(
-                f"given_labels run from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}."
-            )
+        checked_labels(labels, classes)
         for array in arrays.values():
             array.flags.writeable = False
         return cls(labels, classes, epochs, arrays)
+
+
+def checked_labels(given_labels: Any, classes: int | None = None) -> np.ndarray:
+    labels = np.asarray(given_labels)
+    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
+        raise LincBenchError(f"given_labels are {labels.dtype} of shape {labels.shape}; expected whole numbers (n,).")
+    if classes is not None and len(labels) and not 0 <= labels.min() <= labels.max() < classes:
+        raise LincBenchError(f"given_labels run from {labels.min()} to {labels.max()}; expected 0 to {classes - 1}.")
+    return labels
 
 
 def _rows(array: np.ndarray, rows: Sequence[int]) -> np.ndarray:

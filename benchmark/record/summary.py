@@ -24,7 +24,8 @@ def summarise(logits: Any, labels: Any, dtype: np.dtype = SUMMARY) -> np.ndarray
     """
     import torch
 
-    z = _tensor(logits).double()
+    z = _tensor(logits)
+    z = (z.cpu() if z.device.type == "mps" else z).double()  # Apple's GPUs have no double precision
     given = _tensor(labels).to(z.device).long().expand(z.shape[:-1])[..., None]
     log_p = z.log_softmax(-1)
     columns = (

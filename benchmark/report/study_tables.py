@@ -144,7 +144,7 @@ def same_order_notes(metrics: pd.DataFrame) -> list[str]:
     alike = [part.index for _, part in wide.groupby([*wide.columns])] if len(wide.columns) else []
     where = list_of([dataset_title(name) for name in rows["dataset"].unique()])
     return [
-        f"{list_of([*names])} order the samples of two classes ({where}) alike, so their AUROCs are the same there."
+        f"{list_of([*names])} have the same AUROC in every run on two classes ({where}): they order samples alike."
         for names in alike
         if len(names) > 1
     ]

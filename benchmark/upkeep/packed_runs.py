@@ -79,7 +79,7 @@ class PackedRun:
         return sorted([CHECKSUMS, "history.json", "record.json", *(f"{name}.npy" for name in arrays)])
 
     def has(self, signals: Iterable[Signal]) -> bool:
-        return all({signal.key, signal.whole.key} & self.about["signals"].keys() for signal in signals)
+        return all({source.key for source in signal.sources} & self.about["signals"].keys() for signal in signals)
 
     def can_score(self, detector: Detector) -> bool:
         return detector.training == self.run.recipe and self.has(detector.needs)
