@@ -644,5 +644,5 @@ def test_growth_is_measured_point_by_point(tmp_path: Path, monkeypatch: pytest.M
     whole = rows[(rows["quantity"] == "bytes") & (rows["detector"] == "LiNC")]["added"].iloc[0]
     assert beyond <= whole
     disk = rows[rows["quantity"] == "disk"].set_index("detector")["added"]
-    assert disk["AUM"] == 4 * 70 * 300 * 5
+    assert disk["AUM"] == SUMMARY.itemsize * 70 * 300
     assert disk["LiNC"] == (4 * 70 + 1 + 8) * 300
